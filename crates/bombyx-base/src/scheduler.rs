@@ -38,7 +38,7 @@ const fn threads(entry: Entry) -> Entry {
 }
 
 /// Every scheduler.
-pub const ALL: [Entry; 13] = [
+pub const ALL: &[Entry] = &[
     entry(
         "work-stealing",
         Paper::Bl,
@@ -114,7 +114,7 @@ pub enum RunsOn {
 }
 
 impl RunsOn {
-    fn has(self, entry: &Entry) -> bool {
+    const fn has(self, entry: &Entry) -> bool {
         match self {
             Self::Threads => entry.on_threads,
             Self::Simulator => entry.in_simulator,
@@ -122,28 +122,32 @@ impl RunsOn {
     }
 }
 
+const fn count(on: RunsOn) -> usize {
+    let (mut at, mut count) = (0, 0);
+    while at < ALL.len() {
+        count += on.has(&ALL[at]) as usize;
+        at += 1;
+    }
+    count
+}
+
 const fn listed<const N: usize>(on: RunsOn) -> [&'static str; N] {
     let mut names = [""; N];
     let (mut from, mut to) = (0, 0);
     while from < ALL.len() {
-        let has = match on {
-            RunsOn::Threads => ALL[from].on_threads,
-            RunsOn::Simulator => ALL[from].in_simulator,
-        };
-        if has {
+        if on.has(&ALL[from]) {
             names[to] = ALL[from].spelling;
             to += 1;
         }
         from += 1;
     }
-    assert!(to == N, "the length is the number of schedulers");
     names
 }
 
 /// The schedulers of pools of threads.
-pub const ON_THREADS: [&str; 9] = listed(RunsOn::Threads);
+pub const ON_THREADS: [&str; count(RunsOn::Threads)] = listed(RunsOn::Threads);
 /// The schedulers of the simulator.
-pub const IN_SIMULATOR: [&str; 10] = listed(RunsOn::Simulator);
+pub const IN_SIMULATOR: [&str; count(RunsOn::Simulator)] = listed(RunsOn::Simulator);
 
 /// The parameter of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

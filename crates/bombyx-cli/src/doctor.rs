@@ -112,24 +112,74 @@ fn cores_found() -> Finding {
     Finding::new("cores", verdict, text)
 }
 
-/// The limit of a container on processor time.
+/// The limits of control groups on processor time.
 fn quota() -> Option<Finding> {
-    let max = fs::read_to_string("/sys/fs/cgroup/cpu.max").ok()?;
-    let (quota, period) = max.trim().split_once(' ')?;
-    let Ok(quota) = quota.parse::<f64>() else {
-        return Some(Finding::new("quota", Verdict::Good, "no limit on processor time"));
+    let read = |path: &Path| fs::read_to_string(path).ok();
+    let cpus = allowed_cpus(&read(Path::new("/proc/self/status"))?)?;
+    Some(quota_found(least_quota(&read(Path::new("/proc/self/cgroup"))?, read), cpus))
+}
+
+/// `cpus`: on how many CPUs the process may run.
+fn quota_found(quota: Option<f64>, cpus: usize) -> Finding {
+    const WHAT: &str = "quota";
+    let Some(quota) = quota else {
+        return Finding::new(WHAT, Verdict::Good, "no limit on processor time");
     };
-    let allowed = quota / period.parse::<f64>().ok()?;
-    let enough = allowed >= cores() as f64;
+    let allowed = format!("control groups allow {quota:.1} CPUs at a time");
+    if quota >= cpus as f64 {
+        return Finding::new(WHAT, Verdict::Good, format!("{allowed}, and the process may run on {cpus}"));
+    }
     let text = format!(
-        "the container may use {allowed:.1} cores at a time{}",
-        if enough {
-            ""
-        } else {
-            ", fewer than it sees: set BOMBYX_PROCESSORS, or processors will be stopped at random"
-        }
+        "{allowed}, fewer than the {cpus} on which the process may run. By default a pool has {}. The system stops programs \
+         that use more than they may, so times will vary",
+        (quota as usize).max(1)
     );
-    Some(Finding::new("quota", if enough { Verdict::Good } else { Verdict::Note }, text))
+    Finding::new(WHAT, Verdict::Note, text)
+}
+
+/// The smallest quota, in CPUs, of the control groups that a process is in, of their parents too. `groups` is its
+/// `/proc/self/cgroup`.
+fn least_quota(groups: &str, read: impl Fn(&Path) -> Option<String>) -> Option<f64> {
+    let second = |group: &Path| {
+        let text = read(&group.join("cpu.max"))?;
+        let (quota, period) = text.trim().split_once(' ')?;
+        Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?)
+    };
+    let first = |group: &Path| {
+        let number = |file| read(&group.join(file))?.trim().parse::<f64>().ok();
+        // No limit is written as -1.
+        let quota = number("cpu.cfs_quota_us").filter(|&quota| quota > 0.0)?;
+        Some(quota / number("cpu.cfs_period_us")?)
+    };
+    let of_line = |line: &str| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        // In a container the path may be the one outside, and then only the root of the hierarchy exists.
+        let groups = |root: &'static str| {
+            let group = PathBuf::from(root).join(path.trim_start_matches('/'));
+            group
+                .ancestors()
+                .take_while(|group| group.starts_with(root))
+                .map(Path::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let quotas: Vec<f64> = match controllers {
+            "" => groups("/sys/fs/cgroup").iter().filter_map(|group| second(group)).collect(),
+            _ if controllers.split(',').any(|one| one == "cpu") => {
+                groups("/sys/fs/cgroup/cpu").iter().filter_map(|group| first(group)).collect()
+            }
+            _ => Vec::new(),
+        };
+        quotas.into_iter().reduce(f64::min)
+    };
+    groups.lines().filter_map(of_line).reduce(f64::min)
+}
+
+/// On how many CPUs a process may run, from its `/proc/self/status`.
+fn allowed_cpus(status: &str) -> Option<usize> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:"))?;
+    let ones = mask.chars().filter_map(|digit| digit.to_digit(16)).map(u32::count_ones).sum::<u32>();
+    Some(ones as usize).filter(|&ones| ones > 0)
 }
 
 /// Whether forks can do without fences.
@@ -260,4 +310,52 @@ fn no_project(path: &Path) -> String {
     let near =
         near.map_or(String::new(), |near| format!("; did you mean `{}`?", parent.join(near).display()));
     format!("there is no Cargo.toml in `{}`{near}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quota_of(groups: &str, files: &[(&str, &str)]) -> Option<f64> {
+        let read = |path: &Path| {
+            files.iter().find(|(name, _)| Path::new(name) == path).map(|(_, text)| (*text).to_owned())
+        };
+        least_quota(groups, read)
+    }
+
+    #[test]
+    fn the_smallest_quota_on_the_way_to_the_root_counts() {
+        let second = [
+            ("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
+            ("/sys/fs/cgroup/a/cpu.max", "150000 100000\n"),
+            ("/sys/fs/cgroup/cpu.max", "400000 100000\n"),
+            ("/sys/fs/cgroup/c/cpu.max", "10000 100000\n"),
+        ];
+        assert_eq!(quota_of("0::/a/b\n", &second), Some(1.5));
+        assert_eq!(quota_of("0::/c\n", &second), Some(0.1));
+        assert_eq!(quota_of("0::/elsewhere/in/a/container\n", &second), Some(4.0));
+        assert_eq!(quota_of("0::/\n", &[("/sys/fs/cgroup/cpu.max", "max 100000\n")]), None);
+        let first = [
+            ("/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1\n"),
+            ("/sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n"),
+            ("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "25000\n"),
+            ("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "50000\n"),
+        ];
+        assert_eq!(quota_of("5:memory:/a/b\n4:cpu,cpuacct:/a/b\n0::/\n", &first), Some(0.5));
+        assert_eq!(quota_of("5:cpuset:/a/b\n", &first), None);
+    }
+
+    #[test]
+    fn a_quota_below_the_cpus_is_a_note() {
+        assert_eq!(allowed_cpus("Name:\tx\nCpus_allowed:\tf3,0000ff01\nCpus_allowed_list:\t0\n"), Some(15));
+        let of = |quota| {
+            let found = quota_found(quota, 4);
+            (found.verdict == Verdict::Good, found.text)
+        };
+        assert_eq!(of(None), (true, "no limit on processor time".to_owned()));
+        assert!(of(Some(4.0)).0);
+        let (good, text) = of(Some(1.5));
+        assert!(!good && text.contains("allow 1.5 CPUs") && text.contains("a pool has 1."), "{text}");
+        assert!(of(Some(0.4)).1.contains("a pool has 1."));
+    }
 }

@@ -95,9 +95,22 @@ impl Output {
     }
 }
 
-/// Prints JSON in one line, for a parent process.
+/// Prints JSON in one line.
 pub(crate) fn answer(found: &impl serde::Serialize) -> Result<()> {
     terminal::print(&(serde_json::to_string(found)? + "\n"))
+}
+
+/// Prints a line of JSON now and then, for as long as something goes on. The first line has the record.
+#[derive(Default)]
+pub(crate) struct Lines {
+    begun: bool,
+}
+
+impl Lines {
+    pub(crate) fn print(&mut self, found: Value) -> Result<()> {
+        let begun = std::mem::replace(&mut self.begun, true);
+        answer(&if begun { found } else { recorded(found) })
+    }
 }
 
 /// Whether a path means standard output.
@@ -149,8 +162,13 @@ pub(crate) fn picture(path: &Path, svg: &str) -> Result<()> {
     }
 }
 
-/// A JSON document: the record first, then what the command found.
+/// A JSON document.
 fn document(found: Value) -> String {
+    format!("{:#}\n", recorded(found))
+}
+
+/// The record first, then what the command found.
+fn recorded(found: Value) -> Value {
     let mut whole = Map::new();
     let record = serde_json::to_value(Record::of_this_process()).expect("a record is plain data");
     whole.insert("record".to_owned(), record);
@@ -160,7 +178,7 @@ fn document(found: Value) -> String {
             whole.insert("results".to_owned(), other);
         }
     }
-    format!("{:#}\n", Value::Object(whole))
+    Value::Object(whole)
 }
 
 /// A line of headings and a line per row. All rows have the same fields.

@@ -84,7 +84,7 @@ const TRIALS: &[Trial] = &[
     Trial::document(&["completions", "bash"]),
     Trial::document(&["man"]),
     Trial::document(&["help"]),
-    // Its own tests are in `top.rs`.
+    // Prints lines of JSON for as long as the program runs. Its own tests are in `top.rs`.
     Trial::document(&["top", "--json", "--count", "1"]).of_program(),
     // Needs a cluster. Its own tests are in `bombyx-cluster`.
     Trial::document(&["worker", "--dask", "nowhere", "./program"]),
@@ -253,6 +253,15 @@ fn every_report_has_forms_for_programs() {
             serde_json::from_str::<Value>(&kept).unwrap_or_else(|error| panic!("{name}: {error}"));
             fs::remove_file(&file).unwrap();
         }
+    }
+    // `bombyx top` prints lines. The first has the record, too.
+    for trial in TRIALS.iter().filter(|trial| !trial.reports && trial.words.contains(&"--json")) {
+        let output = run(&trial.with(&folder, &[]));
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let command = lines[0]["record"]["command"].as_str().unwrap();
+        assert!(command.starts_with(&format!("bombyx {}", trial.name())), "{text}");
+        assert!(lines[1..].iter().all(|line| line.get("record").is_none()), "{text}");
     }
     // Lists and pictures have one form. Asking for another is an error, not ignored.
     for line in [

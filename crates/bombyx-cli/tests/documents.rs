@@ -240,7 +240,7 @@ fn a_folder_of_records_is_one_run() {
             looked += 1;
             match file.extension().and_then(|extension| extension.to_str()) {
                 Some("svg") if file.with_extension("txt").exists() => continue,
-                Some("txt" | "md") => {}
+                Some("txt") => {}
                 _ => {
                     wrong.push(format!("{}: neither a text nor the picture of one", file.display()));
                     continue;

@@ -262,3 +262,55 @@ fn what_if_a_site_were_faster() {
     assert!(fails(&["fib:5", "--faster", "fib=2"]).contains("no fork sites"));
     assert!(fails(&[SORT, "--faster", "sort.rs:10=fast"]).contains("not a factor"));
 }
+
+/// Dag files that earlier versions ran wrongly, or never to the end.
+fn dag(name: &str) -> String {
+    format!("{}/tests/dags/{name}.dag", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn a_thread_whose_first_strand_waits_begins_late() {
+    let steps = succeeds(&[&dag("first"), "-s", "greedy", "-p", "3", "--steps"]);
+    let steps: Vec<&str> = steps.lines().skip(1).collect();
+    // Γ3's first strand waits for v2. T∞ is 13.
+    let last = steps.iter().rposition(|step| step.contains("v2 ") || step.ends_with("v2"));
+    let first = steps.iter().position(|step| step.contains("Γ3: v4"));
+    assert!(last.is_some() && last < first, "{steps:#?}");
+    assert!(steps.len() >= 13, "{steps:#?}");
+}
+
+#[test]
+fn a_child_that_may_outlive_its_parent_is_not_strict() {
+    let printed = succeeds(&[&dag("strict-broken"), "-s", "busy-leaves", "-p", "3", "--check"]);
+    assert!(printed.contains("10 join edges, general\n"), "{printed}");
+    assert!(printed.contains("nothing keeps the parent of Γ4 alive until Γ4 ends"), "{printed}");
+    assert!(printed.ends_with("checked at every step under busy-leaves: greedy (BL §2)\n"), "{printed}");
+}
+
+/// Thieves fail 10^12 times here. If each attempt were an event, this would not end.
+#[test]
+fn long_strands_end_soon() {
+    let json = succeeds(&[&dag("ns"), "-p", "8", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["runs"][0]["time"], 200_000_000_015.0);
+    assert!(json["runs"][0]["steal"].as_u64() > Some(1_000_000_000_000), "{json}");
+}
+
+/// A block of 1000 bytes is allocated and freed first, or not. Either way ten blocks of 100 bytes with K = 100 follow.
+#[test]
+fn a_free_of_what_was_not_charged_pays_for_nothing() {
+    for name in ["refund", "norefund"] {
+        let folder = Folder::new(name);
+        let trace = folder.file("trace.txt");
+        succeeds(&[&dag(name), "-s", "dfdeques:100", "-p", "1", "--trace", &trace]);
+        let trace = std::fs::read_to_string(&trace).expect("a trace");
+        let lines: Vec<&str> = trace.lines().collect();
+        // A steal before each block but the first, then the strand that frees them, and the root's last.
+        let (blocks, ends) = lines[lines.len() - 20..].split_at(18);
+        assert!(
+            blocks.chunks(2).all(|two| two[0].ends_with("steals Γ2") && !two[1].contains("steals")),
+            "{trace}"
+        );
+        assert!(ends.iter().all(|line| !line.contains("steals")), "{trace}");
+    }
+}

@@ -22,8 +22,8 @@ fn looks(more: &[&str], child: &[&str]) -> (Option<i32>, Vec<Value>) {
 /// The program is as long as it takes to be seen, so this does not depend on timing.
 #[test]
 fn a_program_is_looked_at_until_it_ends() {
-    let seen = |view: &Value| {
-        let pools = view["pools"].as_array();
+    let seen = |reading: &Value| {
+        let pools = reading["pools"].as_array();
         pools.into_iter().flatten().any(|pool| pool["processors"].as_array().unwrap().len() == 2)
     };
     let lines = ["100000", "10000000", "1000000000"].iter().find_map(|spawns| {
@@ -32,11 +32,11 @@ fn a_program_is_looked_at_until_it_ends() {
         lines.iter().any(seen).then_some(lines)
     });
     let lines = lines.expect("a long program is seen");
-    let (last, views) = lines.split_last().unwrap();
+    let (last, readings) = lines.split_last().unwrap();
     assert_eq!(last["ended"], "the program has ended well");
-    for view in views {
-        assert_eq!(view["program"], "bombyx");
-        for pool in view["pools"].as_array().unwrap() {
+    for reading in readings {
+        assert_eq!(reading["program"], "bombyx");
+        for pool in reading["pools"].as_array().unwrap() {
             assert_eq!(pool["scheduler"], "work-stealing");
             for processor in pool["processors"].as_array().unwrap() {
                 let shares = processor["shares"].as_object().unwrap();

@@ -3,7 +3,7 @@
 mod common;
 
 use bombyx::{blocking, checkpoint, current_processor, join, scope};
-use common::{builder, bump, pool, wait_until, watchdog, with_every_scheduler};
+use common::{builder, bump, pool, wait_until, watchdog, with_both_barriers, with_every_scheduler};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
@@ -269,4 +269,31 @@ fn threads_that_take_others_places_keep_their_cpus() {
             });
         });
     }
+}
+
+/// As many closures as processors block at once, although none of them says so: no processor waits in vain for another
+/// that blocks. They meet at a barrier, so the test does not depend on time.
+#[test]
+fn all_processors_block_at_once_without_saying_so() {
+    const PROCESSORS: usize = 64;
+    fn tree(leaves: usize, meet: &(impl Fn() + Sync)) {
+        match leaves {
+            1 => meet(),
+            _ => drop(join(|| tree(leaves / 2, meet), || tree(leaves - leaves / 2, meet))),
+        }
+    }
+    with_both_barriers(PROCESSORS, |pool| {
+        for round in 0..5 {
+            let all = Barrier::new(PROCESSORS);
+            let meet = || {
+                all.wait();
+            };
+            watchdog(&format!("a barrier of all processors, round {round}"), || {
+                pool.run(|| {
+                    scope(|s| (0..PROCESSORS).for_each(|_| s.spawn(|_| meet())));
+                    tree(PROCESSORS, &meet);
+                });
+            });
+        }
+    });
 }

@@ -5,7 +5,7 @@
 //! circle can only be read, tested and replaced as one.
 //!
 //! No source file is longer than [`LONGEST`] lines. The root of a module with a folder is its `mod.rs`, and begins with
-//! a text about the folder, which also says what is not in it.
+//! a text about the folder, which also says what is not in it. That of a floor names every file and folder there.
 //!
 //! What counts is what the code names: paths that begin with `crate::`. Comments and unit tests do not count.
 
@@ -113,6 +113,27 @@ fn every_folder_says_what_is_not_in_it() {
         folders += 1;
     }
     assert!(folders > 50, "the folders were not found: {folders}");
+}
+
+#[test]
+fn the_first_file_of_a_floor_names_every_room() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut rooms = 0;
+    for floor in FLOORS.iter().copied().flatten() {
+        let floor = source.join(floor);
+        let text = fs::read_to_string(floor.join("mod.rs")).unwrap();
+        let header: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        for path in fs::read_dir(&floor).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if ["mod.rs", "tests"].contains(&name.as_str()) {
+                continue;
+            }
+            let named = if path.is_dir() { format!("`{name}/") } else { format!("`{name}`") };
+            assert!(header.contains(&named), "{}/mod.rs does not name {name}", floor.display());
+            rooms += 1;
+        }
+    }
+    assert!(rooms > 90, "the rooms were not found: {rooms}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod common;
 
+use bombyx::dropin::{HandleExt as _, ScopeExt as _};
 use bombyx::{Pool, PoolEvent, join, scope};
 use common::{pool, schedulers, wait_until, watchdog, with_every_scheduler};
 use std::collections::HashMap;
@@ -82,6 +83,26 @@ fn events_come_in_pairs() {
                 };
                 join(left, || met.store(true, SeqCst))
             });
+            let stolen = || seen.lock().unwrap().get("stolen begins").copied().unwrap_or(0);
+            // Spawned closures that can run only elsewhere.
+            for way in 0..4 {
+                let (before, begun) = (stolen(), Arc::new(AtomicBool::new(false)));
+                let begin = Arc::clone(&begun);
+                let handle = pool.handle();
+                pool.run(|| {
+                    scope(|s| {
+                        let begin = move || begin.store(true, SeqCst);
+                        match way {
+                            0 => s.spawn(move |_| begin()),
+                            1 => s.spawn_fifo(move |_| begin()),
+                            2 => handle.spawn_detached(begin),
+                            _ => drop(handle.spawn(begin)),
+                        }
+                        wait_until(|| begun.load(SeqCst));
+                    });
+                });
+                assert!(stolen() > before, "{scheduler}: spawned in way {way}");
+            }
             drop(pool);
             let seen = seen.lock().unwrap();
             let count = |name| seen.get(name).copied().unwrap_or(0);

@@ -6,10 +6,11 @@
 mod common;
 
 use bombyx::dropin::HandleExt as _;
-use bombyx::{Pool, blocking, for_each, join, map_reduce, scope};
+use bombyx::{Monoid, Pool, Reducer, TaskLocal, blocking, for_each, join, map_reduce, scope};
 use common::{Census, Counted, builder, bump, child, pool, wait_until, watchdog, with_every_scheduler};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 type Payload = Counted<&'static str>;
@@ -271,6 +272,107 @@ fn what_nobody_gets_may_panic_when_it_is_dropped() {
             still_works(pool);
         });
     }
+}
+
+/// A value whose destructor panics, unless a panic is under way, and counts.
+struct Grenade(Arc<AtomicUsize>);
+
+impl Drop for Grenade {
+    fn drop(&mut self) {
+        bump(&self.0);
+        if !std::thread::panicking() {
+            resume_unwind(Box::new("a grenade"));
+        }
+    }
+}
+
+/// Whoever ends last drops the value of a task-local: the frame that has bound it, a closure of a scope, a task or a
+/// closure that nobody waits for. If the destructor panics, only the panic hook sees it.
+#[test]
+fn values_of_task_locals_may_panic_when_they_are_dropped() {
+    static BOUND: TaskLocal<Grenade> = TaskLocal::new();
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let bind = |f: &mut dyn FnMut()| BOUND.scope(Grenade(Arc::clone(&dropped)), f);
+    let all_dropped = |expected| wait_until(|| dropped.load(SeqCst) == expected);
+    // The frame that binds the value has left when the only processor gets to the closure.
+    let pool = pool(1);
+    let seen = || BOUND.with(|bound| assert!(bound.is_some()));
+    watchdog("grenades", || {
+        pool.run(|| {
+            bind(&mut seen.clone());
+            assert_eq!(dropped.load(SeqCst), 1, "the frame drops the value");
+            assert_eq!(caught(|| bind(&mut || boom(&Census::default(), "inside"))), Some("inside"));
+            scope(|s| bind(&mut || s.spawn(move |_| seen())));
+        });
+        all_dropped(3);
+        pool.run(|| bind(&mut || pool.handle().spawn_detached(seen)));
+        all_dropped(4);
+        let mut task = None;
+        pool.run(|| bind(&mut || task = Some(pool.spawn(seen))));
+        task.take().unwrap().join().unwrap();
+        all_dropped(5);
+        pool.run(|| bind(&mut || drop(pool.spawn(seen))));
+        all_dropped(6);
+    });
+    still_works(&pool);
+}
+
+/// Each closure binds a value and spawns the next one, so the last one has inherited all of them.
+#[test]
+fn a_long_list_of_bindings_needs_no_deep_stack() {
+    static BOUND: TaskLocal<usize> = TaskLocal::new();
+    fn next<'s>(s: &bombyx::Scope<'s>, left: usize, ended: &'s AtomicUsize) {
+        assert_eq!(BOUND.get(), Some(left));
+        match left.checked_sub(1) {
+            Some(left) => BOUND.scope(left, || s.defer(move |s| next(s, left, ended))),
+            None => bump(ended),
+        }
+    }
+    let ended = AtomicUsize::new(0);
+    watchdog("many bindings", || {
+        pool(1).run(|| BOUND.scope(200_000, || scope(|s| next(s, 200_000, &ended))));
+    });
+    assert_eq!(ended.into_inner(), 1);
+}
+
+/// If merging panics, and the reducer was leaked, its views go when the task ends.
+#[test]
+fn views_may_panic_when_they_are_dropped() {
+    struct Fails;
+    impl Monoid for Fails {
+        type View = Vec<Grenade>;
+
+        fn identity(&self) -> Vec<Grenade> {
+            Vec::new()
+        }
+
+        fn combine(&self, _: &mut Vec<Grenade>, right: Vec<Grenade>) {
+            std::mem::forget(right);
+            resume_unwind(Box::new("combine"));
+        }
+    }
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let pool = pool(1);
+    let task = pool.spawn(move || {
+        let list: &Reducer<Fails> = Box::leak(Box::new(Reducer::new(Fails)));
+        let add = |list: &Reducer<Fails>, made: &Arc<AtomicUsize>| {
+            list.with(|list| list.push(Grenade(Arc::clone(made))));
+        };
+        let count = Arc::clone(&dropped);
+        let merged = catch_unwind(AssertUnwindSafe(|| {
+            scope(|s| {
+                s.spawn(|_| ());
+                add(list, &dropped);
+                s.spawn(|_| add(list, &dropped));
+                add(list, &dropped);
+            });
+        }));
+        assert!(merged.is_err(), "combine was called");
+        count
+    });
+    let dropped = watchdog("views", || task.join()).expect("the task has ended");
+    wait_until(|| dropped.load(SeqCst) > 0);
+    still_works(&pool);
 }
 
 /// When the second half runs, popped or elsewhere, the first half's panic has been caught. So a lock that the second

@@ -3,11 +3,13 @@
 
 mod common;
 
+use bombyx::dropin::ScopeExt as _;
 use bombyx::reducers::{Append, First, Fold, Last, Max, Merge, Min, Sum};
-use bombyx::{Monoid, Pool, Reducer, Threads, for_each, join, scope};
-use common::{Census, Counted, Rng, builder, pool, seed, watchdog, with_every_scheduler};
+use bombyx::{Monoid, Pool, Reducer, Scope, Threads, blocking, current_processor, for_each, join, scope};
+use common::{Census, Counted, Rng, builder, bump, pool, seed, wait_until, watchdog, with_every_scheduler};
 use std::collections::{BTreeMap, HashMap, LinkedList, VecDeque};
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::thread;
 
@@ -284,6 +286,151 @@ fn a_panic_while_merging_arrives() {
                 assert_eq!(census.alive(), 0);
             }
         });
+    });
+}
+
+/// The ways to spawn a closure in a scope.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Spawn,
+    Defer,
+    Fifo,
+}
+
+const WAYS: [How; 3] = [How::Spawn, How::Defer, How::Fifo];
+
+impl How {
+    fn spawn<'s>(self, s: &Scope<'s>, f: impl FnOnce(&Scope<'s>) + Send + 's) {
+        match self {
+            How::Spawn => s.spawn(f),
+            How::Defer => s.defer(f),
+            How::Fifo => s.spawn_fifo(f),
+        }
+    }
+}
+
+/// So many spawns make a list that the spawner settles.
+const LONG: usize = 100;
+
+/// If `combine` panics while a spawn settles a long list, the spawn panics. Nothing else is lost.
+#[test]
+fn a_panic_while_a_spawn_merges_arrives() {
+    watchdog("touchy spawns", || {
+        for how in WAYS {
+            everywhere(2, |pool| {
+                let census = Census::default();
+                let list = Reducer::new(Touchy);
+                let (refused, ran) = (AtomicUsize::new(0), AtomicUsize::new(0));
+                pool.run(|| {
+                    scope(|s| {
+                        for n in 0..LONG {
+                            list.with(|list| list.push(census.count(n)));
+                            let (ran, carried) = (&ran, census.count(n));
+                            let before = ran.load(SeqCst);
+                            let spawn = || how.spawn(s, move |_| drop((bump(ran), carried)));
+                            match panic::catch_unwind(AssertUnwindSafe(spawn)) {
+                                // The other processor takes the closure.
+                                Ok(()) => wait_until(|| ran.load(SeqCst) > before),
+                                Err(_) => bump(&refused),
+                            }
+                        }
+                    });
+                });
+                let numbers: Vec<usize> = list.into_inner().iter().map(|n| n.0).collect();
+                // What lay in the view that was refused is missing: the number 13.
+                assert!(numbers.iter().copied().eq((0..LONG).filter(|&n| n != 13)), "{how:?}: {numbers:?}");
+                assert_eq!(refused.into_inner(), 1, "{how:?}: one spawn panicked");
+                assert_eq!(ran.into_inner(), LONG - 1, "{how:?}: every other closure ran");
+                assert_eq!(census.alive(), 0, "{how:?}");
+            });
+        }
+    });
+}
+
+/// While a spawn settles a long list, `combine` blocks, and its carrier comes back on the other processor. The spawn
+/// goes on there.
+#[test]
+fn a_spawn_goes_on_where_merging_ends() {
+    for how in WAYS {
+        let pool = pool(2);
+        let flags = [const { AtomicBool::new(false) }; 5];
+        let [armed, occupied, free, taken, back] = flags.each_ref();
+        let occupy = |begun: &AtomicBool, until: &AtomicBool| {
+            begun.store(true, SeqCst);
+            wait_until(|| until.load(SeqCst));
+        };
+        let moves = AtomicUsize::new(0);
+        let combine = |left: &mut Vec<usize>, right: Vec<usize>| {
+            if armed.swap(false, SeqCst) {
+                let before = current_processor();
+                scope(|s| {
+                    // The other processor is busy. So only the one that this carrier leaves can take this closure.
+                    s.spawn(|_| occupy(taken, back));
+                    blocking(|| {
+                        wait_until(|| taken.load(SeqCst));
+                        free.store(true, SeqCst);
+                    });
+                    moves.fetch_add(usize::from(current_processor() != before), SeqCst);
+                    back.store(true, SeqCst);
+                });
+            }
+            left.extend(right);
+        };
+        let ((), list) = watchdog(&format!("{how:?} after a move"), || {
+            pool.run(|| {
+                Reducer::scoped(Fold::new(Vec::new, combine), |list| {
+                    let push = |n| list.with(|list: &mut Vec<usize>| list.push(n));
+                    let ended = AtomicUsize::new(0);
+                    scope(|s| {
+                        let (push, ended) = (&push, &ended);
+                        let next = |n: usize| {
+                            push(2 * n);
+                            how.spawn(s, move |_| {
+                                push(2 * n + 1);
+                                bump(ended);
+                            });
+                        };
+                        for n in 0..20 {
+                            next(n);
+                            wait_until(|| ended.load(SeqCst) > n);
+                        }
+                        s.defer(|_| occupy(occupied, free));
+                        wait_until(|| occupied.load(SeqCst));
+                        armed.store(true, SeqCst);
+                        (20..LONG).for_each(next);
+                    });
+                })
+            })
+        });
+        assert_eq!(moves.into_inner(), 1, "{how:?}: the carrier came back on the other processor");
+        assert!(list.iter().copied().eq(0..2 * LONG), "{how:?}: {list:?}");
+    }
+}
+
+/// `combine` may fork and block.
+#[test]
+fn combine_may_fork_and_block() {
+    watchdog("busy operations", || {
+        for how in WAYS {
+            everywhere(2, |pool| {
+                let combine = |left: &mut Vec<usize>, right: Vec<usize>| {
+                    let (mut right, ()) = join(|| right, || blocking(thread::yield_now));
+                    left.append(&mut right);
+                };
+                let list = Reducer::new(Fold::new(Vec::new, combine));
+                pool.run(|| {
+                    scope(|s| {
+                        for n in 0..700 {
+                            let push = |n| list.with(|list: &mut Vec<usize>| list.push(n));
+                            push(2 * n);
+                            dawdle(n);
+                            how.spawn(s, move |_| push(2 * n + 1));
+                        }
+                    });
+                });
+                assert!(list.into_inner().into_iter().eq(0..1_400), "{how:?}");
+            });
+        }
     });
 }
 

@@ -63,14 +63,19 @@ mod seccomp {
     /// From now on, in all threads of the process, `membarrier` ends like this. So does the call that pins threads,
     /// unless the process should die of `membarrier`.
     fn forbid(ending: u32) {
-        let op = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
-        let is = |call: libc::c_long, jt| op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, jt, 0, call as u32);
         let dies = ending == libc::SECCOMP_RET_KILL_PROCESS;
         let pinning = if dies { libc::SYS_membarrier } else { libc::SYS_sched_setaffinity };
+        forbid_calls([libc::SYS_membarrier, pinning], ending);
+    }
+
+    /// From now on, in all threads of the process, these calls end like this.
+    fn forbid_calls([first, second]: [libc::c_long; 2], ending: u32) {
+        let op = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+        let is = |call: libc::c_long, jt| op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, jt, 0, call as u32);
         let mut filter = [
             op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-            is(libc::SYS_membarrier, 2),
-            is(pinning, 1),
+            is(first, 2),
+            is(second, 1),
             op(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
             op(libc::BPF_RET | libc::BPF_K, 0, 0, ending),
         ];
@@ -161,6 +166,57 @@ mod seccomp {
     #[test]
     fn out_of_memory_while_it_runs() {
         refused("seccomp::out_of_memory_while_it_runs", fails_with(libc::ENOMEM), false);
+    }
+
+    /// The files that `bombyx top` looks at.
+    fn boards() -> usize {
+        let files = std::fs::read_dir("/proc/self/fd").expect("the system lists files").flatten();
+        let names = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+        names.filter(|name| name.to_string_lossy().contains(bombyx_base::live::NAME)).count()
+    }
+
+    /// Runs a pool where the system has no memory files, or none that this process may make. Nobody can look at it, and
+    /// nothing is said.
+    fn without_board(test: &str, ending: u32, environment: &[(&str, &str)]) {
+        if !child::is_child(test) {
+            let said = child::pass(test, environment);
+            return assert!(!said.contains("bombyx:"), "{said}");
+        }
+        watchdog(test, || {
+            forbid_calls([libc::SYS_memfd_create; 2], ending);
+            for pool in pools(|builder| builder) {
+                (0..5).for_each(|_| round(&pool));
+                assert!(pool.stats().carriers > 0);
+            }
+            assert_eq!(boards(), 0);
+        });
+    }
+
+    /// The other tests of boards count on this.
+    #[test]
+    fn allowed_memory_files() {
+        const TEST: &str = "seccomp::allowed_memory_files";
+        in_child(TEST, || {
+            round(&builder(2).build().unwrap());
+            assert_eq!(boards(), 1);
+        });
+    }
+
+    #[test]
+    fn forbidden_memory_files() {
+        without_board("seccomp::forbidden_memory_files", fails_with(libc::EPERM), &[]);
+    }
+
+    #[test]
+    fn a_kernel_without_memory_files() {
+        without_board("seccomp::a_kernel_without_memory_files", fails_with(libc::ENOSYS), &[]);
+    }
+
+    /// Here the process would die of the first call.
+    #[test]
+    fn the_environment_can_forbid_memory_files() {
+        let kill = libc::SECCOMP_RET_KILL_PROCESS;
+        without_board("seccomp::the_environment_can_forbid_memory_files", kill, &[("BOMBYX_LIVE", "0")]);
     }
 
     /// A kernel that has no such call is no reason for a message.

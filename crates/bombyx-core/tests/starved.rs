@@ -3,6 +3,7 @@
 mod common;
 
 use bombyx::dropin::{HandleExt as _, yield_now};
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, block_on, blocking, join};
 use common::{schedulers, watchdog};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -123,6 +124,50 @@ fn who_joins_a_task_runs_it_if_nobody_else_can() {
             assert_eq!(sum, 9);
             goes.send(()).unwrap();
             blocker.join().unwrap();
+        });
+    }
+}
+
+/// Uses at least this many bytes of stack.
+#[inline(never)]
+fn dig(bytes: usize) -> u8 {
+    let place = std::hint::black_box([1u8; 4096]);
+    if bytes < place.len() { place[0] } else { dig(bytes - place.len()) | place[0] }
+}
+
+/// The only carrier blocks until a closure has run that nobody else can run, in pools that run nothing on their callers'
+/// stacks. The closure of a pool with large stacks gets a large one.
+#[test]
+fn who_calls_a_pool_of_large_stacks_gets_help() {
+    const LARGE: usize = 64 << 20;
+    for scheduler in schedulers() {
+        watchdog(&format!("large stacks, {scheduler}"), || {
+            let builder = || Pool::builder().processors(1).max_carriers(1).scheduler(scheduler);
+            for (pool, digs) in [(builder().stack_size(LARGE), LARGE / 4), (builder().lend(false), 0)] {
+                let pool = pool.build().unwrap();
+                let (blocks, blocked) = mpsc::channel();
+                let (goes, go) = mpsc::channel();
+                thread::scope(|threads| {
+                    let waits = threads.spawn(|| {
+                        pool.run(move || {
+                            blocking(|| {
+                                blocks.send(()).unwrap();
+                                go.recv().unwrap()
+                            })
+                        })
+                    });
+                    blocked.recv().unwrap();
+                    let here = thread::current().id();
+                    let elsewhere = || assert_ne!(thread::current().id(), here);
+                    pool.run(elsewhere);
+                    assert_eq!(pool.spawn(move || dig(digs)).join().unwrap(), 1);
+                    assert_eq!(one_carrier(scheduler).run(|| pool.run(|| dig(digs))), 1);
+                    assert_eq!(pool.run(|| join(|| dig(digs), || dig(digs))), (1, 1));
+                    assert_eq!(pool.handle().in_place_scope(|s| s.spawn(|_| elsewhere())), ());
+                    pool.run(|| goes.send(7).unwrap());
+                    assert_eq!(waits.join().unwrap(), 7);
+                });
+            }
         });
     }
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use bombyx::{Pool, Task, Threads, block_on};
+use bombyx::{Pool, Task, TaskLocal, Threads, block_on};
 use common::{Census, Rng, pool, seed, wait_until, watchdog, with_every_scheduler};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -295,4 +295,24 @@ fn random_trees_of_tasks() {
             1
         })
     }
+}
+
+/// A task begins one chain with its context, so whoever follows contexts is told once.
+#[test]
+fn a_task_takes_its_context_along_once() {
+    static FOLLOWED: TaskLocal<()> = TaskLocal::new();
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    static ENDED: AtomicUsize = AtomicUsize::new(0);
+    bombyx::follow_contexts(
+        || _ = FOLLOWED.get().map(|()| BEGUN.fetch_add(1, SeqCst)),
+        || _ = FOLLOWED.get().map(|()| ENDED.fetch_add(1, SeqCst)),
+    );
+    let pool = pool(1);
+    watchdog("context", || {
+        for tasks in 1..10 {
+            FOLLOWED.scope((), || pool.spawn(|| assert!(FOLLOWED.get().is_some()))).join().unwrap();
+            wait_until(|| ENDED.load(SeqCst) == BEGUN.load(SeqCst));
+            assert_eq!(BEGUN.load(SeqCst), tasks);
+        }
+    });
 }

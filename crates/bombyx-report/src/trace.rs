@@ -75,11 +75,11 @@ fn sentences(timeline: &Timeline) -> Vec<String> {
     let ns = |ns: u64| time(ns as f64);
     let share = |part: u64, whole: u64| format!("{:.0} %", 100.0 * part as f64 / whole.max(1) as f64);
     let mut sentences = vec![format!(
-        "The trace shows {} of {}, on {} processors and {} threads.",
+        "The trace shows {} of {}, on {} and {}.",
         ns(timeline.length),
         timeline.program,
-        processors.len(),
-        threads.len()
+        number(processors.len() as u64, "processor"),
+        number(threads.len() as u64, "thread")
     )];
     let busy = processors.iter().map(|track| spent(track, runs)).fold(0, u64::saturating_add);
     let all = timeline.length.saturating_mul(processors.len() as u64);
@@ -115,11 +115,16 @@ fn sentences(timeline: &Timeline) -> Vec<String> {
     }
     if timeline.lost > 0 {
         sentences.push(format!(
-            "{} older events were overwritten or had no room, so the beginning is missing or has holes.",
-            timeline.lost
+            "The trace has lost {}, overwritten or without room, so the beginning is missing or has holes.",
+            number(timeline.lost, "older event")
         ));
     }
     sentences
+}
+
+/// A number of things, of which `one` is one.
+fn number(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
 /// For how long a counter had this value.
@@ -198,5 +203,13 @@ mod tests {
         let timeline = Timeline { length: 100, counters: vec![counter], ..Timeline::default() };
         assert_eq!(time_at(&timeline, "busy processors", 1), 80);
         assert_eq!(time_at(&timeline, "nothing", 1), 0);
+    }
+
+    #[test]
+    fn one_thing_has_no_plural() {
+        let timeline = Timeline { lost: 1, ..Timeline::default() };
+        let words = sentences(&timeline).join(" ");
+        assert!(words.contains("lost 1 older event,"), "{words}");
+        assert!(words.contains("0 processors and 0 threads."), "{words}");
     }
 }

@@ -23,7 +23,7 @@ pub enum Adversary {
     Biased,
 }
 
-/// If strands have more instructions than this on average, they are long compared with a steal attempt.
+/// A strand with more instructions than this is long compared with a steal attempt.
 pub const LONG: u64 = 1_000;
 
 /// What happens when several thieves ask for one deque in the same step.
@@ -50,12 +50,11 @@ impl Contention {
     ];
 
     /// The model for this computation. If it consists of instructions, this is BL's, which serves a request per
-    /// instruction. If weights are nanoseconds, or a strand has more than [`LONG`] instructions on average, this is
-    /// `denied`. For such strands, a queue that moves once per instruction means nothing, and would cost an event for
-    /// each attempt of an idle thief.
+    /// instruction. If weights are nanoseconds, or any strand has more than [`LONG`] instructions, this is `denied`.
+    /// Beside such a strand, a queue that moves once per instruction means nothing, and would cost an event for each
+    /// attempt of an idle thief.
     pub fn for_computation(c: &Computation) -> Self {
-        let work = c.strands().map(|s| c.weight(s)).fold(0, u64::saturating_add);
-        let long = work / c.strand_count() as u64 > LONG;
+        let long = c.strands().any(|s| c.weight(s) > LONG);
         if long || c.weight_unit() == WeightUnit::Nanoseconds { Self::Denied } else { Self::default() }
     }
 }

@@ -1,6 +1,6 @@
 //! Every run obeys every edge and every lower bound, and what cannot be counted is refused by name.
 
-use bombyx_dag::{Builder, Class, Computation, WeightUnit, generate::Spec};
+use bombyx_dag::{Builder, Class, Computation, Measures, WeightUnit, generate::Spec};
 use bombyx_sim::{Contention, Invariant, LONG, Mode, Scheduler, Simulation, SimulationError};
 
 fn computation(spec: &str) -> Computation {
@@ -112,6 +112,25 @@ fn a_lonely_thief_is_counted_as_it_would_have_played() {
             (played.makespan, played.dollars, played.steals)
         );
     }
+}
+
+/// A strand of 10^9 instructions among a million short ones: queues would be played out for 10^9 steps.
+#[test]
+fn one_long_strand_among_many_short_ones_is_enough() {
+    let mut b = Builder::new(0);
+    b.strand(1);
+    b.spawn(0);
+    b.strand(1_000_000_000);
+    let long = b.end();
+    for _ in 0..1_000_000 {
+        b.strand(1);
+    }
+    b.wait_for(long);
+    let c = b.build().unwrap();
+    assert!(Measures::of(&c).work / c.strand_count() as u64 <= LONG);
+    assert_eq!(Contention::for_computation(&c), Contention::Denied);
+    let run = Simulation::new(&c, Scheduler::WorkStealing).processors(64).run().unwrap();
+    assert!(run.events < 3_000_000, "{} events", run.events);
 }
 
 #[test]

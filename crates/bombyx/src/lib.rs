@@ -75,8 +75,10 @@
 //! |---|---|
 //! | `profile` (default) | profiles and recordings: `Builder::profile`, `Pool::profile`, `write_profile`, `BOMBYX_PROFILE`, `BOMBYX_RECORD` |
 //! | `schedulers` (default) | the schedulers beside work stealing |
+//! | `trace` (default) | traces: `write_trace`, `BOMBYX_TRACE`. Without it, marks and phases do nothing |
 //! | `tracing` | `spans::follow`: a span of the crate `tracing` follows stolen work |
 //! | `metrics` | `publish`: gives the figures of a pool to the crate `metrics` |
+//! | `openmetrics` | `openmetrics::serve`: the figures of pools as OpenMetrics text |
 //!
 //! **Not here:** scheduling. It is in `bombyx-core`.
 
@@ -134,7 +136,7 @@ pub use bombyx_core::*;
 #[doc(no_inline)]
 pub use threads::{
     BroadcastContext, FnContext, ScopeFifo, ThreadBuilder, ThreadPool, ThreadPoolBuildError,
-    ThreadPoolBuilder, broadcast, current_num_threads, current_thread_has_pending_tasks,
+    ThreadPoolBuilder, Yield, broadcast, current_num_threads, current_thread_has_pending_tasks,
     current_thread_index, in_place_scope, in_place_scope_fifo, max_num_threads, scope_fifo, spawn_broadcast,
-    spawn_fifo,
+    spawn_fifo, yield_local, yield_now,
 };

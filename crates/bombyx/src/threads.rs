@@ -1,13 +1,16 @@
 //! Pools, scopes and spawns under the names of rayon's crate root, for programs that use these names.
 //!
-//! Outside a pool they use [the global pool](crate::Pool::global). The scope of [`ThreadPool::scope`] or
-//! [`in_place_scope`] is a [`Scope`] of this module, which never runs a spawned closure in place. [`crate::scope`]
-//! gives a [`crate::Scope`], which does so when hundreds wait.
+//! Outside a pool they use [the global pool](crate::Pool::global). Two names of the crate root differ from rayon's; those
+//! of this module do not:
+//!
+//! - [`crate::spawn`] returns a [`crate::Task`]. [`spawn`] returns nothing.
+//! - [`crate::scope`] gives a [`crate::Scope`], which runs a spawned closure in place when hundreds wait. The [`Scope`] of
+//!   [`scope()`], [`in_place_scope`] and [`ThreadPool::scope`] never does.
 
 pub use crate::Context as FnContext;
 pub use bombyx_threads::{
     BroadcastContext, Scope, ScopeFifo, ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder,
-    current_thread_has_pending_tasks, current_thread_index, max_num_threads,
+    Yield, current_thread_has_pending_tasks, current_thread_index, max_num_threads, yield_local, yield_now,
 };
 
 /// Makes sure that these functions and everything else in this crate use the same global pool, whichever comes first.
@@ -27,8 +30,21 @@ pub fn current_num_threads() -> usize {
     bombyx_threads::current_num_threads()
 }
 
-/// Like [`crate::spawn`], but nobody waits for the closure. Closures that this function spawns on one processor start in
-/// the order of their spawns.
+/// Like [`crate::spawn`], but returns nothing, and nobody waits for the closure.
+///
+/// ```
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// let busy = true;
+/// if busy { bombyx::threads::spawn(move || sender.send(22).unwrap()) } else { sender.send(22).unwrap() }
+/// assert_eq!(receiver.recv(), Ok(22));
+/// ```
+#[track_caller]
+pub fn spawn<F: FnOnce() + Send + 'static>(func: F) {
+    prepare();
+    bombyx_threads::spawn(func);
+}
+
+/// Like [`spawn`], but closures that this function spawns on one processor start in the order of their spawns.
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -72,7 +88,24 @@ where
     bombyx_threads::spawn_broadcast(op);
 }
 
-/// Like [`crate::scope`], but closures that are spawned on one processor start in the order of their spawns.
+/// Like [`crate::scope`], but its [`Scope`] never runs a spawned closure in place.
+///
+/// ```
+/// let mut words = ["a"];
+/// bombyx::threads::scope(|s| s.spawn(|_| words[0] = "x"));
+/// assert_eq!(words, ["x"]);
+/// ```
+#[track_caller]
+pub fn scope<'scope, OP, R>(op: OP) -> R
+where
+    OP: FnOnce(&Scope<'scope>) -> R + Send,
+    R: Send,
+{
+    prepare();
+    bombyx_threads::scope(op)
+}
+
+/// Like [`scope()`], but closures that are spawned on one processor start in the order of their spawns.
 ///
 /// ```
 /// let mut words = ["a"];
@@ -89,7 +122,7 @@ where
     bombyx_threads::scope_fifo(op)
 }
 
-/// Like [`crate::scope`], but calls `op` on the calling thread. Only what is spawned runs in the pool.
+/// Like [`scope()`], but calls `op` on the calling thread. Only what is spawned runs in the pool.
 ///
 /// ```
 /// let here = std::thread::current().id();

@@ -1,6 +1,7 @@
 //! Every item is dropped exactly once, whatever panics, and wherever.
 
 use bombyx::Pool;
+use bombyx::iter::plumbing::{Folder, UnindexedConsumer, UnindexedProducer, bridge_unindexed};
 use bombyx::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicIsize;
@@ -195,4 +196,109 @@ fn a_failing_item_stops_the_others() {
     assert!(visited(panic) < 2_500);
     assert!(visited(error) < 2_500);
     assert!(visited(found) < 2_500);
+}
+
+/// How many of a million items are visited on one processor.
+fn visited_alone(run: impl Fn(&(dyn Fn(usize) + Sync)) + Sync) -> usize {
+    std::panic::set_hook(Box::new(|_| ()));
+    let visited = AtomicIsize::new(0);
+    let visit = |_| {
+        visited.fetch_add(1, Relaxed);
+    };
+    let pool = Pool::builder().processors(1).build().unwrap();
+    let _ = catch_unwind(AssertUnwindSafe(|| pool.run(|| run(&visit))));
+    visited.into_inner() as usize
+}
+
+#[test]
+fn on_one_processor_nothing_follows_what_ends_a_loop() {
+    const ITEMS: usize = 1_000_000;
+    for last in [0, 1, 77, 40_000] {
+        let panic = |visit: &(dyn Fn(usize) + Sync)| {
+            (0..ITEMS).into_par_iter().for_each(|i| {
+                visit(i);
+                assert!(i != last, "planned");
+            });
+        };
+        let error = |visit: &(dyn Fn(usize) + Sync)| {
+            let result = (0..ITEMS).into_par_iter().try_for_each(|i| {
+                visit(i);
+                if i == last { Err(i) } else { Ok(()) }
+            });
+            assert_eq!(result, Err(last));
+        };
+        let collected = |visit: &(dyn Fn(usize) + Sync)| {
+            let result: Result<Vec<_>, _> = (0..ITEMS)
+                .into_par_iter()
+                .map(|i| {
+                    visit(i);
+                    if i == last { Err(i) } else { Ok(i) }
+                })
+                .collect();
+            assert_eq!(result, Err(last));
+        };
+        let found = |visit: &(dyn Fn(usize) + Sync)| {
+            let found = (0..ITEMS).into_par_iter().find_first(|i| {
+                visit(*i);
+                *i == last
+            });
+            assert_eq!(found, Some(last));
+        };
+        assert_eq!(visited_alone(panic), last + 1);
+        assert_eq!(visited_alone(error), last + 1);
+        assert_eq!(visited_alone(collected), last + 1);
+        assert_eq!(visited_alone(found), last + 1);
+    }
+}
+
+/// A producer that does not know how long it is, and can be cut once.
+struct Halves {
+    items: std::ops::Range<usize>,
+    whole: bool,
+}
+
+impl UnindexedProducer for Halves {
+    type Item = usize;
+
+    fn split(self) -> (Self, Option<Self>) {
+        let std::ops::Range { start, end } = self.items;
+        if !self.whole {
+            return (self, None);
+        }
+        let half = |items| Halves { items, whole: false };
+        (half(start..end / 2), Some(half(end / 2..end)))
+    }
+
+    fn fold_with<F: Folder<usize>>(self, folder: F) -> F {
+        folder.consume_iter(self.items)
+    }
+}
+
+impl ParallelIterator for Halves {
+    type Item = usize;
+
+    fn drive_unindexed<C: UnindexedConsumer<usize>>(self, consumer: C) -> C::Result {
+        bridge_unindexed(self, consumer)
+    }
+}
+
+/// The half that does not fail has ten thousand items of a millisecond, and it has begun when the other one fails.
+#[test]
+fn a_failing_item_stops_a_leaf_of_unknown_length() {
+    let begun = std::sync::Barrier::new(2);
+    let stopped = visited(|visit| {
+        Halves { items: 0..20_000, whole: true }.for_each(|i| match i {
+            0 => {
+                begun.wait();
+                panic!("planned")
+            }
+            10_000 => drop(begun.wait()),
+            i => visit(i),
+        });
+    });
+    assert!(stopped < 2_500, "{stopped} items were visited");
+    // The items and their order stay as they were.
+    let all: Vec<_> = Halves { items: 0..20_000, whole: true }.collect();
+    assert!(all.into_iter().eq(0..20_000));
+    assert_eq!(Halves { items: 0..20_000, whole: true }.find_first(|i| *i > 700), Some(701));
 }

@@ -287,3 +287,47 @@ fn sources() {
     same((0..100).par_bridge(), 0..100);
     assert_eq!(generic::<_, Vec<u32>>(0..3u32), [0, 1, 2]);
 }
+
+#[test]
+fn either_is_what_it_holds() {
+    for left in [true, false] {
+        let par = || {
+            if left {
+                iter::Either::Left((0..99u32).into_par_iter())
+            } else {
+                iter::Either::Right(vec![7; 99].into_par_iter())
+            }
+        };
+        let seq = || (0..99).map(|n| if left { n } else { 7 });
+        assert_eq!((par().len(), par().opt_len()), (99, Some(99)));
+        assert!(par().collect::<Vec<_>>().into_iter().eq(seq()));
+        assert!(
+            par()
+                .rev()
+                .zip(0..50u32)
+                .map(|(a, _)| a)
+                .collect::<Vec<_>>()
+                .into_iter()
+                .eq(seq().rev().take(50))
+        );
+        assert_eq!((0..9).into_par_iter().flat_map(|_| par()).sum::<u32>(), 9 * seq().sum::<u32>());
+        let mut held =
+            if left { iter::Either::Left(vec![5]) } else { iter::Either::Right(BTreeSet::from([5])) };
+        held.par_extend(3..5u32);
+        assert_eq!(
+            held.either(|vec| vec, |set| set.into_iter().rev().collect()),
+            if left { [5, 3, 4] } else { [5, 4, 3] }
+        );
+    }
+}
+
+/// The crate root of rayon, as far as other tests do not use it.
+#[test]
+fn roots() {
+    assert_eq!((bombyx::yield_now(), bombyx::yield_local()), (None, None));
+    let inside =
+        bombyx::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(bombyx::yield_local);
+    assert_eq!(inside, Some(bombyx::Yield::Idle));
+    let nothing: () = bombyx::threads::spawn(|| ());
+    bombyx::threads::scope(|_: &bombyx::threads::Scope<'_>| nothing);
+}

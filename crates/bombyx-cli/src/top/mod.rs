@@ -13,6 +13,7 @@ mod table;
 
 use crate::args::{Pools, seconds};
 use crate::launch::{Ended, Launch, Scratch, Started};
+use crate::output::Lines;
 use crate::{Result, Usage, terminal};
 use bombyx_lab::live::{self, CannotLook, Process, Watch};
 use clap::ValueHint;
@@ -56,15 +57,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     pools: Pools,
 
-    /// Seconds from one view to the next
+    /// Seconds from one reading to the next
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     interval: f64,
 
-    /// Write a line of JSON for each view, instead of a screen
+    /// Print a line of JSON for each reading, instead of a screen; `record` in the first line has command, host and versions
+    ///
+    /// The lines go to standard output, each as soon as it is known. To keep them, redirect standard output to a file.
     #[arg(long)]
     json: bool,
 
-    /// Leave after so many views
+    /// Leave after so many readings
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 }
@@ -219,6 +222,7 @@ fn show(args: &Args, target: &mut Target) -> Result<Option<String>> {
 fn lines(args: &Args, target: &mut Target) -> Result<Option<String>> {
     let interval = Duration::from_secs_f64(args.interval);
     let (mut shown, mut next) = (0, Instant::now() + interval);
+    let mut lines = Lines::default();
     loop {
         std::thread::sleep(LOOKS);
         target.look()?;
@@ -227,12 +231,12 @@ fn lines(args: &Args, target: &mut Target) -> Result<Option<String>> {
             && ended.is_none()
             && Instant::now() >= next
         {
-            terminal::print(&format!("{}\n", serde_json::to_string(&watch.view())?))?;
+            lines.print(serde_json::to_value(watch.reading())?)?;
             next = Instant::now() + interval;
             shown += 1;
         }
         if let Some(ended) = ended {
-            terminal::print(&format!("{}\n", json!({ "ended": ended })))?;
+            lines.print(json!({ "ended": ended }))?;
             return Ok(None);
         }
         if args.count == Some(shown) || signals::came() {
@@ -288,7 +292,7 @@ fn on_screen(args: &Args, target: &mut Target) -> Result<Option<String>> {
         } else if Instant::now() >= next {
             next = Instant::now() + Duration::from_secs_f64(args.interval);
             if let Some(watch) = &mut target.watch {
-                screen.take(watch.view());
+                screen.take(watch.reading());
                 shown += 1;
             }
             changed = true;

@@ -1,7 +1,7 @@
 //! The screen of `bombyx top`, and its keys.
 
 use super::table;
-use bombyx_lab::live::View;
+use bombyx_lab::live::Reading;
 use ratatui::Frame;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::Rect;
@@ -44,7 +44,7 @@ impl Sort {
     }
 }
 
-/// How many views of the past the screen keeps for each processor.
+/// How many readings of the past the screen keeps for each processor.
 const PAST: usize = 120;
 
 /// The shares of the past, by pool and processor.
@@ -52,7 +52,7 @@ pub(super) type Past = HashMap<(u64, usize), VecDeque<f64>>;
 
 /// See the module text.
 pub(super) struct Screen {
-    pub(super) view: Option<View>,
+    pub(super) reading: Option<Reading>,
     pub(super) past: Past,
     /// How the program ended, once it has.
     pub(super) ended: Option<String>,
@@ -90,7 +90,7 @@ const WORDS: &[(&str, &str)] = &[
 impl Screen {
     pub(super) fn new(coloured: bool) -> Self {
         Self {
-            view: None,
+            reading: None,
             past: HashMap::new(),
             ended: None,
             sort: Sort::Number,
@@ -102,14 +102,14 @@ impl Screen {
         }
     }
 
-    /// A new view. While the screen is paused, nothing changes, and the past has a gap.
-    pub(super) fn take(&mut self, view: View) {
+    /// A new reading. While the screen is paused, nothing changes, and the past has a gap.
+    pub(super) fn take(&mut self, reading: Reading) {
         if self.paused {
             return;
         }
-        let alive = |pool: u64| view.pools.iter().any(|known| known.pool == pool);
+        let alive = |pool: u64| reading.pools.iter().any(|known| known.pool == pool);
         self.past.retain(|&(pool, _), _| alive(pool));
-        for pool in &view.pools {
+        for pool in &reading.pools {
             for (index, processor) in pool.processors.iter().enumerate() {
                 let past = self.past.entry((pool.pool, index)).or_default();
                 past.push_back(processor.runs());
@@ -118,7 +118,7 @@ impl Screen {
                 }
             }
         }
-        self.view = Some(view);
+        self.reading = Some(reading);
     }
 
     /// What follows from a key, or from another size.
@@ -151,7 +151,7 @@ impl Screen {
     }
 
     fn pools(&self) -> usize {
-        self.view.as_ref().map_or(0, |view| view.pools.len())
+        self.reading.as_ref().map_or(0, |reading| reading.pools.len())
     }
 
     pub(super) fn draw(&mut self, frame: &mut Frame) {
@@ -173,16 +173,16 @@ impl Screen {
         if self.explains {
             return explanation(usize::from(area.width));
         }
-        let Some(view) = &self.view else {
+        let Some(reading) = &self.reading else {
             return vec![Line::from(" waiting for the program's first pool")];
         };
-        let head = format!(" {}, process {}, {:.0} s", view.program, view.process, view.seconds);
-        self.pool = self.pool.min(view.pools.len().saturating_sub(1));
-        let Some(pool) = view.pools.get(self.pool) else {
+        let head = format!(" {}, process {}, {:.0} s", reading.program, reading.process, reading.seconds);
+        self.pool = self.pool.min(reading.pools.len().saturating_sub(1));
+        let Some(pool) = reading.pools.get(self.pool) else {
             return vec![bold(head), Line::from(" no pool now")];
         };
         let mut lines = vec![bold(head)];
-        let which = match view.pools.len() {
+        let which = match reading.pools.len() {
             1 => String::new(),
             all => format!("pool {} of {all}, ", self.pool + 1),
         };
@@ -195,7 +195,7 @@ impl Screen {
                 _ => format!("{} in service of ", pool.in_service),
             },
             pool.processors.len(),
-            match view.left_out {
+            match reading.left_out {
                 0 => String::new(),
                 more => format!("; {more} more pools had no room on the board"),
             }
@@ -242,16 +242,16 @@ fn explanation(width: usize) -> Vec<Line<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bombyx_lab::live::{ClosureView, Doing, PoolView, ProcessorView};
+    use bombyx_lab::live::{ClosureReading, Doing, PoolReading, ProcessorReading};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use ratatui::crossterm::event::KeyEvent;
 
-    fn processor(now: Doing, busy: f64, steals: f64) -> ProcessorView {
+    fn processor(now: Doing, busy: f64, steals: f64) -> ProcessorReading {
         let mut shares = [0.0; 6];
         shares[Doing::Busy as usize] = busy;
         shares[Doing::Resting as usize] = 1.0 - busy;
-        ProcessorView {
+        ProcessorReading {
             now,
             closure: (now == Doing::Busy).then(|| "sort::merge".to_owned()),
             shares,
@@ -260,13 +260,13 @@ mod tests {
         }
     }
 
-    fn view(processors: usize) -> View {
+    fn reading(processors: usize) -> Reading {
         let doing = |index: usize| Doing::ALL[index % 6];
         let processors: Vec<_> = (0..processors)
             .map(|index| processor(doing(index), 1.0 - index as f64 / processors as f64, index as f64))
             .collect();
-        let closure = |name: Option<&str>, share| ClosureView { name: name.map(str::to_owned), share };
-        let pool = |number, processors| PoolView {
+        let closure = |name: Option<&str>, share| ClosureReading { name: name.map(str::to_owned), share };
+        let pool = |number, processors| PoolReading {
             pool: number,
             scheduler: "work-stealing".to_owned(),
             fixed_threads: false,
@@ -280,7 +280,7 @@ mod tests {
             processors,
             closures: vec![closure(Some("sort::merge"), 0.75), closure(None, 0.25)],
         };
-        View {
+        Reading {
             process: 4242,
             program: "sort".to_owned(),
             seconds: 12.0,
@@ -290,11 +290,11 @@ mod tests {
         }
     }
 
-    fn shown_with(change: impl Fn(&mut View)) -> String {
+    fn shown_with(change: impl Fn(&mut Reading)) -> String {
         let mut screen = Screen::new(false);
-        let mut view = view(8);
-        change(&mut view);
-        screen.take(view);
+        let mut reading = reading(8);
+        change(&mut reading);
+        screen.take(reading);
         shown(&mut screen, 110, 30)
     }
 
@@ -311,12 +311,12 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_shows_what_the_view_says() {
+    fn the_screen_shows_what_the_reading_says() {
         let mut screen = Screen::new(false);
         assert!(shown(&mut screen, 80, 24).contains("waiting for the program's first pool"));
-        (0..3).for_each(|_| screen.take(view(8)));
+        (0..3).for_each(|_| screen.take(reading(8)));
         let text = shown(&mut screen, 110, 30);
-        let fewer = shown_with(|view| view.pools[0].in_service = 3);
+        let fewer = shown_with(|reading| reading.pools[0].in_service = 3);
         assert!(fewer.contains("work-stealing, 3 in service of 8 processors"), "{fewer}");
         let has = [
             "sort, process 4242, 12 s",
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn every_size_is_drawn_and_tiny_ones_say_so() {
         let mut screen = Screen::new(true);
-        screen.take(view(100));
+        screen.take(reading(100));
         for width in 1..130 {
             for height in [1, 2, 4, 5, 6, 9, 10, 24, 60] {
                 let text = shown(&mut screen, width, height);
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn keys_do_what_the_foot_says() {
         let mut screen = Screen::new(false);
-        screen.take(view(4));
+        screen.take(reading(4));
         let first = |screen: &mut Screen| {
             let text = shown(screen, 100, 20);
             let at = text.lines().position(|line| line.contains("now")).unwrap();
@@ -381,7 +381,7 @@ mod tests {
         press(&mut screen, KeyCode::Tab);
 
         press(&mut screen, KeyCode::Char('p'));
-        let mut later = view(4);
+        let mut later = reading(4);
         later.seconds = 99.0;
         screen.take(later.clone());
         let text = shown(&mut screen, 100, 20);
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn rows_scroll_and_stay_in_reach() {
         let mut screen = Screen::new(false);
-        screen.take(view(100));
+        screen.take(reading(100));
         for _ in 0..1000 {
             press(&mut screen, KeyCode::PageDown);
         }
@@ -416,10 +416,10 @@ mod tests {
     #[test]
     fn the_end_is_told() {
         let mut screen = Screen::new(false);
-        screen.take(view(2));
+        screen.take(reading(2));
         screen.ended = Some("the program was ended by signal 11".to_owned());
         assert!(shown(&mut screen, 80, 24).contains("the program was ended by signal 11; q leaves"));
-        let mut gone = view(2);
+        let mut gone = reading(2);
         gone.pools.clear();
         screen.take(gone);
         assert!(shown(&mut screen, 80, 24).contains("no pool now"));

@@ -2,7 +2,7 @@
 
 use super::screen::{Past, Sort};
 use crate::text::grouped;
-use bombyx_lab::live::{Doing, PoolView, ProcessorView};
+use bombyx_lab::live::{Doing, PoolReading, ProcessorReading};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
@@ -25,7 +25,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 }
 
 /// The figures of the pool, in as few lines as the width allows.
-pub(super) fn figures(pool: &PoolView, width: usize) -> Vec<String> {
+pub(super) fn figures(pool: &PoolReading, width: usize) -> Vec<String> {
     let rate = |rate: f64| grouped(rate.round() as u64);
     let parts = [
         format!("{} steals/s", rate(pool.steals_per_second)),
@@ -50,7 +50,7 @@ pub(super) fn figures(pool: &PoolView, width: usize) -> Vec<String> {
 }
 
 /// The processors with a line of titles.
-pub(super) fn processors(pool: &PoolView, past: &Past, order: Order, width: usize) -> Vec<Line<'static>> {
+pub(super) fn processors(pool: &PoolReading, past: &Past, order: Order, width: usize) -> Vec<Line<'static>> {
     let columns = Columns::for_width(width);
     let mut rows: Vec<_> = pool.processors.iter().enumerate().collect();
     // The sort is stable, so equal ones stay in the order of their numbers.
@@ -60,7 +60,7 @@ pub(super) fn processors(pool: &PoolView, past: &Past, order: Order, width: usiz
         Sort::Steals => rows.sort_by(|a, b| b.1.steals_per_second.total_cmp(&a.1.steals_per_second)),
     }
     let title = Line::from(cut(&columns.title(), width));
-    let row = |(index, processor): (usize, &ProcessorView)| {
+    let row = |(index, processor): (usize, &ProcessorReading)| {
         let past = past.get(&(pool.pool, index)).into_iter().flatten().copied();
         let past: Vec<f64> = past.collect();
         columns.row(index, processor, &past, order.coloured)
@@ -115,7 +115,7 @@ impl Columns {
         title
     }
 
-    fn row(&self, index: usize, processor: &ProcessorView, past: &[f64], coloured: bool) -> Line<'static> {
+    fn row(&self, index: usize, processor: &ProcessorReading, past: &[f64], coloured: bool) -> Line<'static> {
         let colour = |colour: Color| if coloured { Style::default().fg(colour) } else { Style::default() };
         let mut spans = vec![
             Span::from(format!("{index:>4} ")),
@@ -160,7 +160,7 @@ fn sparkline(past: &[f64], width: usize) -> String {
 }
 
 /// The closures that ran, in at most so many lines.
-pub(super) fn closures(pool: &PoolView, lines: usize, width: usize) -> Vec<Line<'static>> {
+pub(super) fn closures(pool: &PoolReading, lines: usize, width: usize) -> Vec<Line<'static>> {
     let title = " closures by busy time (what they fork belongs to them until it is stolen)";
     let row = |share: f64, name: &str| format!(" {:>3.0} %  {name}", 100.0 * share);
     let rows = pool.closures.iter().map(|closure| {

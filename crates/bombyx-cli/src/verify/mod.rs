@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     only: Vec<String>,
 
-    /// More and larger computations: takes some ten minutes and 2 GiB instead of one minute
+    /// More and larger computations: takes some ten minutes and 2 GiB instead of a minute and a half
     #[arg(long)]
     thorough: bool,
 

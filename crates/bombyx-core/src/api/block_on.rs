@@ -92,7 +92,7 @@ pub(crate) fn tell_pool(pool: &Arc<PoolCore>) {
     // No `block_on` polls on a thread whose thread-locals are gone.
     let _ = TOLD.try_with(|told| {
         if let Some(told) = &mut *told.borrow_mut() {
-            if pool.config.lends && !told.iter().any(|other| Arc::ptr_eq(other, pool)) {
+            if !pool.has_fixed_threads() && !told.iter().any(|other| Arc::ptr_eq(other, pool)) {
                 told.push(Arc::clone(pool));
             }
         }

@@ -101,7 +101,8 @@ impl Builder {
         self
     }
 
-    /// The stack size of the carriers, in bytes. With this, [`Pool::run`] never runs on the caller's stack.
+    /// The stack size of the carriers, in bytes. With this, [`Pool::run`] never runs on the caller's stack. If no carrier
+    /// can run the caller's closure ([`Builder::max_carriers`]), the caller starts a thread with such a stack for it.
     pub fn stack_size(mut self, bytes: usize) -> Builder {
         self.stack_size = Some(bytes);
         self
@@ -119,7 +120,8 @@ impl Builder {
     ///
     /// At this limit, a carrier that waits cannot hand its processor to a new carrier. It then runs whatever work there
     /// is on its own stack. If a carrier [blocks](crate::blocking) at this limit, its processor rests until another
-    /// carrier is free.
+    /// carrier is free, or until a thread outside has waited for the pool's work in vain for some milliseconds. Such a
+    /// thread then does the work itself.
     pub fn max_carriers(mut self, carriers: usize) -> Builder {
         self.max_carriers = Some(carriers);
         self

@@ -14,7 +14,7 @@ use crate::machine::live;
 use crate::machine::luggage::Luggage;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
-use crate::machine::telling::Meanwhile;
+use crate::machine::telling::{Meanwhile, tell};
 use crate::machine::tracer::Event;
 use crate::machine::visit::{STARVED, Visit};
 use crate::profile::{self, Site};
@@ -148,10 +148,6 @@ where
             let run = profile::Run::begin(pool, (*this).site);
             let traced = Meanwhile::region(pool, Region::Run, (*this).site.location);
             live::run(std::any::type_name::<F>());
-            let tell = |event: fn(usize) -> PoolEvent| {
-                let here = current::held();
-                here.pool().handlers().tell(event(here.index));
-            };
             tell(PoolEvent::CallBegins);
             (*this).chain.go_on(|| {
                 (*(*this).result.get()).write(panic::catch_unwind(AssertUnwindSafe(closure)));
@@ -169,11 +165,19 @@ pub(crate) fn detached<F>(pool: &Arc<PoolCore>, site: Site, f: F) -> Entry
 where
     F: FnOnce() + Send + 'static,
 {
+    detached_with(pool, site, Luggage::detached(), f)
+}
+
+/// Like [`detached`], with this luggage.
+pub(super) fn detached_with<F>(pool: &Arc<PoolCore>, site: Site, luggage: Luggage, f: F) -> Entry
+where
+    F: FnOnce() + Send + 'static,
+{
     process::assert_current(pool.generation());
     pool.detached_started();
     pool.thread_created();
     let head = HeapJob::new(Detached::<F>::exec, 0);
-    let job = Detached { head, site, pool: Arc::clone(pool), luggage: Luggage::detached(), closure: f };
+    let job = Detached { head, site, pool: Arc::clone(pool), luggage, closure: f };
     Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
 }
 

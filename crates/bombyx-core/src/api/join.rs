@@ -7,8 +7,8 @@
 //! entries, and calls `b`. That is all: plain loads and stores on the stack and on two cache lines of the processor.
 //!
 //! Everything else happens on two slow paths. Whoever wants the processor's attention *poisons* the limit, and the next
-//! fork calls [`attend_fork`] ([`crate::protocol::deque`]). Whoever takes or exposes the job marks it, and its join
-//! calls [`Fork::finish`] ([`crate::protocol::job`]).
+//! fork calls [`attend_fork`] ([`crate::protocol::deque`]). Whoever takes or exposes the job marks it. The join of a
+//! marked job calls [`Fork::finish`] ([`crate::protocol::job`]).
 
 use crate::api::pool::Pool;
 use crate::machine::chain;
@@ -17,7 +17,7 @@ use crate::machine::handlers::{Payload, PoolEvent, drop_payload, drop_unwanted};
 use crate::machine::patience::Waited;
 use crate::machine::processor::Processor;
 use crate::machine::strategy::Child;
-use crate::machine::telling::name_code;
+use crate::machine::telling::{name_code, tell};
 use crate::machine::views::Views;
 use crate::machine::wait::{end, wait_for};
 use crate::profile::{self, Joining, Kind, Site};
@@ -45,8 +45,8 @@ impl Context {
     /// - For a join from outside a pool, this is true for both halves.
     /// - In a [deterministic](crate::Builder::deterministic) pool it is otherwise always false. So programs that split
     ///   further when they migrate split in the same way in every run.
-    /// - In a profiled pool it is also true for halves that are expected to take long. So programs that split further
-    ///   when they migrate show their parallelism even on one processor.
+    /// - In a profiled pool it is also true for long halves, so that adaptive programs split and show their parallelism
+    ///   even on one processor.
     ///
     /// ```
     /// let pool = bombyx::Pool::builder().processors(2).build()?;
@@ -68,8 +68,8 @@ impl Context {
 /// # Panics
 /// Both closures always end before `join` returns.
 ///
-/// If `a` panics, `join` resumes its panic after `b` has ended. The result of `b`, or its panic, is dropped. If a
-/// destructor panics then, only the panic hook sees it.
+/// If `a` panics, `join` resumes its panic after `b` has ended. The result of `b`, or its panic, is dropped. A panic
+/// while dropping it is caught; only the panic hook reports it.
 ///
 /// If only `b` panics, `join` resumes its panic. The result of `a` is dropped during the unwinding, so a destructor
 /// that panics there aborts the process.
@@ -139,8 +139,9 @@ where
     RB: Send,
 {
     let Some(processor) = current::processor() else {
-        // The pair and the box give `outside` memory of its own to read and write. Otherwise every fork would have to
-        // write its closures to memory before this branch, and copy its results.
+        // Passing a pair and returning a box gives `outside` separate memory. So on the fast path, closures and results may
+        // stay in registers. Otherwise every fork would have to write its closures to memory before this branch, and copy
+        // its results.
         return unboxed(outside(site, (a, b)));
     };
     join_on::<_, _, _, _, false>(processor, site, a, b)
@@ -193,8 +194,7 @@ fn attend_fork(processor: &Processor, site: Site, code: usize) -> bool {
         // In a pool that counts threads, every fork comes here before its first half begins.
         pool.thread_created();
         if pool.observer().is_some() {
-            // Decide now whether this processor relies on the heavy barrier. The two calls below keep the job or expose
-            // it accordingly, and both must see the same answer.
+            // Fix the choice of barrier first: both calls below depend on it and must agree.
             processor.choose_barrier();
         }
         let long = profile::fork(processor, site, code);
@@ -240,7 +240,7 @@ where
 struct Fork<B, R, const CAME: bool> {
     job: Job,
     closure: UnsafeCell<ManuallyDrop<B>>,
-    /// Written by whoever took the job, before the job ends.
+    /// Written by the taker of the job, before the job ends.
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
 }
 
@@ -335,7 +335,7 @@ where
         }
     }
 
-    /// Runs the closure for whoever took the job, writes the result, and ends the job. Returns the carrier that this
+    /// Runs the closure for the taker of the job, writes the result, and ends the job. Returns the carrier that this
     /// enabled.
     ///
     /// # Safety
@@ -346,7 +346,7 @@ where
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
             let migrated = !current::held().pool().config.deterministic;
-            // The context of the fork outlives the join, and so this job.
+            // The forking chain's task-local values outlive the join, and therefore this job.
             let chain = chain::begin((*job).carried(), false);
             tell(PoolEvent::StolenBegins);
             profile::begin_taken();
@@ -429,16 +429,8 @@ impl Drop for Finishing<'_> {
     }
 }
 
-/// Tells the handler of events, if there is one, what the calling carrier's processor does.
-fn tell(event: fn(usize) -> PoolEvent) {
-    if let Some(processor) = current::processor() {
-        processor.pool().handlers().tell(event(processor.index));
-    }
-}
-
-/// Counts the end of a thread, in the papers' sense, if the pool counts threads. The caller has ended this half of a
-/// join whose job is no longer *untouched*. Only the half that the pool counts as the child is a thread. The thread has
-/// ended whether or not the join can go on.
+/// Counts one ended thread, in the papers' sense, if `half` is the one that this pool counts. Call it when that half has
+/// ended and its job was no longer *untouched*.
 #[inline(always)]
 fn thread_ended(half: Child) {
     let Some(pool) = current::processor().map(|processor| processor.pool()) else { return };

@@ -44,7 +44,8 @@ pub trait BuilderExt: Sized {
     fn ordered(self, ordered: bool) -> Builder;
 
     /// Whether [`Pool::run`] may run on the caller's stack when a processor is idle. Default: yes, unless a stack size
-    /// is chosen. If not, everything in the pool runs on the pool's carriers.
+    /// is chosen. If not, everything in the pool runs on the pool's carriers. If all of these block at their limit, a
+    /// thread that waits for the pool starts a thread for the work ([`Builder::max_carriers`]).
     fn lend(self, lend: bool) -> Builder;
 }
 

@@ -63,6 +63,9 @@ pub trait Monoid: Send + Sync {
     fn identity(&self) -> Self::View;
 
     /// Adds everything in `right` behind everything in `left`.
+    ///
+    /// The join or the scope that merges two views calls this, and a spawn in a scope does now and then. It may fork and
+    /// block. If it panics, whoever called it panics.
     fn combine(&self, left: &mut Self::View, right: Self::View);
 }
 

@@ -195,6 +195,10 @@ impl<'scope> Scope<'scope> {
     /// The closure may start at any time: on another processor, or later on this one. If many closures already wait, it
     /// runs here and now, before `spawn` returns.
     ///
+    /// # Panics
+    /// A loop of spawns beside a [`Reducer`](crate::Reducer) merges views now and then. If
+    /// [`Monoid::combine`](crate::Monoid::combine) panics there, so does `spawn`, and `f` is dropped.
+    ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
     /// let count = AtomicU32::new(0);
@@ -215,7 +219,7 @@ impl<'scope> Scope<'scope> {
         if self.is_cancelled() {
             return self.start(f);
         }
-        match self.here() {
+        match self.spawner() {
             Some(processor) if processor.strategy().pending(processor) >= PENDING => {
                 processor.poll();
                 self.run(self.closures.spawn(site), |scope| scope.start(f));
@@ -246,7 +250,7 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let here = self.here();
+        let here = self.spawner();
         let entry = self.entry(here, Site::here(SiteKind::Spawn), f);
         match here {
             Some(processor) => processor.submit_under(entry, &self.roots()),
@@ -303,15 +307,15 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    /// Makes the entry of a closure of this scope, and counts the closure as unfinished. The caller must push or queue
-    /// the entry.
+    /// Makes the entry of a closure of this scope, and counts the closure as unfinished. `here` is the
+    /// [spawner](Scope::spawner). The caller must push or queue the entry.
     #[inline]
     pub(super) fn entry<F>(&self, here: Option<&Processor>, site: Site, f: F) -> Entry
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         process::assert_current(self.pool().generation());
-        guarded(|| {
+        let entry = guarded(|| {
             match here {
                 Some(processor) => {
                     // SAFETY: the scope is alive, and the provenance of `whole` covers all of its `End`.
@@ -331,12 +335,19 @@ impl<'scope> Scope<'scope> {
                 closure: f,
             };
             Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
-        })
+        });
+        debug_assert!(here.is_none_or(|here| ptr::eq(here, current::held())), "only the holder pushes");
+        entry
     }
 
-    /// The processor of the calling thread, if that processor belongs to the scope's pool.
+    /// The first step of a spawn. Returns the processor of the calling thread, if that processor belongs to the scope's
+    /// pool.
+    ///
+    /// Before that, this settles the caller's views if there are many. That calls the user's code. So it comes before the
+    /// closure is counted, and before the processor is looked up.
     #[inline]
-    pub(super) fn here(&self) -> Option<&'static Processor> {
+    pub(super) fn spawner(&self) -> Option<&'static Processor> {
+        Views::settle_if_long();
         current::processor().filter(|processor| ptr::eq(processor.pool(), self.pool.as_ptr()))
     }
 

@@ -3,7 +3,8 @@
 //! A [`Latch`] names a carrier that must be given a processor. There are three cases, and a [`Signal`] knows which one
 //! it is:
 //!
-//! - The frame waits in the pool where the work ends. Whoever ends the work gives its own processor, as after a join.
+//! - The frame waits in the pool where the work ends. The carrier that ends the work gives its own processor, as after
+//!   a join.
 //! - The frame waits in *another* pool. Its carrier belongs there and is readmitted there ([`PoolCore::readmit`]).
 //! - The frame is on a thread that holds no processor. That thread is only woken.
 
@@ -43,7 +44,9 @@ impl Signal {
         let waiter = match current::processor().map(|processor| processor.pool()) {
             Some(home) if ptr::eq(home, pool) => Waiter::Here,
             // Such a carrier may have to work in the other pool itself ([`crate::machine::visit`]).
-            Some(home) if pool.config.lends && !home.has_fixed_threads() => Waiter::Outside(Outside::here()),
+            Some(home) if !pool.has_fixed_threads() && !home.has_fixed_threads() => {
+                Waiter::Outside(Outside::here())
+            }
             Some(home) => Waiter::Elsewhere(home.arc()),
             None => Waiter::Outside(Outside::here()),
         };
@@ -54,7 +57,7 @@ impl Signal {
     /// thread works there itself while no carrier can be started.
     pub(crate) fn for_anyone(pools: &[Arc<PoolCore>]) -> Signal {
         let elsewhere =
-            |home: &PoolCore| pools.iter().any(|pool| pool.config.lends && !ptr::eq(home, &**pool));
+            |home: &PoolCore| pools.iter().any(|pool| !pool.has_fixed_threads() && !ptr::eq(home, &**pool));
         let waiter = match current::processor().map(|processor| processor.pool()) {
             Some(home) if elsewhere(home) && !home.has_fixed_threads() => Waiter::Outside(Outside::here()),
             Some(home) => Waiter::Elsewhere(home.arc()),
@@ -143,7 +146,7 @@ impl Signal {
 
     /// Waits on a thread that holds no processor, or that lets its processor go, so that it can be lent one of `pools`.
     fn wait_without_processor<'a>(&self, pools: impl IntoIterator<Item = &'a PoolCore>) {
-        let pools: Vec<&PoolCore> = pools.into_iter().filter(|pool| pool.config.lends).collect();
+        let pools: Vec<&PoolCore> = pools.into_iter().filter(|pool| !pool.has_fixed_threads()).collect();
         let wait = || {
             // If the thread need not look now and then, it needs no timer.
             while !self.wait_outside((!pools.is_empty()).then_some(STARVED)) {

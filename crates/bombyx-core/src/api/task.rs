@@ -18,7 +18,7 @@
 //! dropped before the panic or after it.
 
 use crate::api::block_on::{block_on_work_in, tell_pool};
-use crate::api::enter::{detached, enter};
+use crate::api::enter::{detached_with, enter};
 use crate::api::handle::Handle;
 use crate::api::pool::Pool;
 use crate::machine::current;
@@ -138,7 +138,8 @@ impl<T: Send + 'static> Task<T> {
             return Task { cell, pool: Arc::clone(pool) };
         }
         let shared = Arc::clone(&cell);
-        pool.submit(detached(pool, site, move || shared.run()), &[]);
+        // The cell has the luggage, because the joining frame may run the closure, too.
+        pool.submit(detached_with(pool, site, Luggage::default(), move || shared.run()), &[]);
         Task { cell, pool: Arc::clone(pool) }
     }
 }

@@ -43,6 +43,9 @@ impl<T: Send + Sync + 'static> TaskLocal<T> {
     }
 
     /// Runs `f` with the key bound to `value`.
+    ///
+    /// The value is dropped when `f` and everything that was spawned below have ended, on the thread that ends last. If its
+    /// destructor panics, only the panic hook sees it.
     pub fn scope<R>(&'static self, value: T, f: impl FnOnce() -> R) -> R {
         Binding::bound(self.key(), Box::new(value), f)
     }

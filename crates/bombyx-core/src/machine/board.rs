@@ -13,15 +13,15 @@
 //! If there is no board (other systems, `BOMBYX_LIVE=0`), or no room on it, a pool keeps these words in its own memory.
 
 use crate::machine::stats::Counters;
+use crate::protocol::made::Made;
 use crate::protocol::notice;
 use crate::system::output;
 use crate::system::primitive::{AtomicU64, Mutex, lock};
 use bombyx_base::live::{self, head, pool, slot};
 use bombyx_base::trace::State;
 use std::ops::Deref;
-use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicPtr;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// What the board says of a processor.
 #[derive(Default)]
@@ -178,41 +178,17 @@ struct Board {
     posted: AtomicU64,
 }
 
-/// The board of this process. Null until the first pool asks for it, and again in a child of fork(2).
-static BOARD: AtomicPtr<Board> = AtomicPtr::new(ptr::null_mut());
+/// The board of this process. Made when the first pool asks for it, also in a child of fork(2).
+static BOARD: Made<Board> = Made::not_yet();
 
 impl Board {
     fn current() -> Option<&'static Board> {
-        // SAFETY: null, or never freed.
-        let board = match unsafe { BOARD.load(Acquire).as_ref() } {
-            Some(board) if !board.words.is_empty() => return Some(board),
-            // It does not exist yet, or cannot.
-            _ => Board::begin(),
-        };
-        (!board.words.is_empty()).then_some(board)
+        let make = || Board::of(if is_wanted() { Board::memory() } else { None }.unwrap_or_default());
+        // Without memory there is no board.
+        Some(BOARD.get_or_make(make)).filter(|board| !board.words.is_empty())
     }
 
-    /// Makes the board, or waits for the thread that makes it. A child of fork(2) does not wait for a thread of its parent,
-    /// because [`leave_parent`] forgets the unfinished board.
-    #[cold]
-    fn begin() -> &'static Board {
-        static UNFINISHED: Board = Board::of(&[]);
-        let unfinished = ptr::from_ref(&UNFINISHED).cast_mut();
-        if BOARD.compare_exchange(ptr::null_mut(), unfinished, Acquire, Acquire).is_ok() {
-            let words = if is_wanted() { Board::memory() } else { None };
-            BOARD.store(Box::into_raw(Box::new(Board::of(words.unwrap_or_default()))), Release);
-        }
-        loop {
-            let board = BOARD.load(Acquire);
-            if !board.is_null() && board != unfinished {
-                // SAFETY: leaked above.
-                return unsafe { &*board };
-            }
-            std::thread::yield_now();
-        }
-    }
-
-    const fn of(words: &'static [AtomicU64]) -> Board {
+    fn of(words: &'static [AtomicU64]) -> Board {
         Board { words, taken: Mutex::new([(0, 0); live::POOLS]), posted: AtomicU64::new(0) }
     }
 
@@ -293,12 +269,8 @@ fn is_wanted() -> bool {
 
 /// Called in a child of fork(2): leaves the board to the parent.
 pub(crate) fn leave_parent() {
-    let parents = BOARD.swap(ptr::null_mut(), AcqRel);
-    // SAFETY: null, or never freed.
-    if let Some(board) = unsafe { parents.as_ref() } {
-        if !board.words.is_empty() {
-            crate::system::board::leave_parent(board.words);
-        }
+    if let Some(board) = BOARD.forget().filter(|board| !board.words.is_empty()) {
+        crate::system::board::leave_parent(board.words);
     }
 }
 

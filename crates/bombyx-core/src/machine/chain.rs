@@ -242,8 +242,8 @@ impl Begun {
 /// The chain of a caller that waits while somebody else goes on with it.
 pub(crate) struct Lent(Cell<State>);
 
-// SAFETY: one thread at a time uses it: its maker, then whoever runs the call, then the maker again. The call's signal
-// orders them.
+// SAFETY: one thread at a time uses it: its maker, then the carrier that runs the call, then the maker again. The
+// call's signal orders them.
 unsafe impl Sync for Lent {}
 // SAFETY: as above.
 unsafe impl Send for Lent {}

@@ -2,9 +2,14 @@
 //!
 //! A context is a list of bindings, the latest first. The frame that binds a value owns the binding, together with the
 //! closures that were spawned below it. Nobody changes a binding, so any number of threads may read it.
+//!
+//! Whoever ends last drops the value: the frame or one of the closures. That depends on the schedule, and a closure ends in
+//! the runtime's own code. So nobody receives the panic of the value's destructor.
 
 use crate::machine::chain;
+use crate::machine::handlers::drop_unwanted;
 use std::any::Any;
+use std::mem;
 use std::ptr;
 use std::sync::Arc;
 
@@ -65,5 +70,17 @@ impl Binding {
             at = binding.outer.as_deref();
         }
         f(None)
+    }
+}
+
+impl Drop for Binding {
+    fn drop(&mut self) {
+        drop_unwanted(|| mem::replace(&mut self.value, Box::new(())));
+        // A closure may bind a value and spawn the next closure, which does the same, and so on. This frees such a long
+        // list without recursion.
+        let mut outer = self.outer.take();
+        while let Some(mut binding) = outer.and_then(Arc::into_inner) {
+            outer = binding.outer.take();
+        }
     }
 }

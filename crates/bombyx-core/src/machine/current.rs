@@ -170,8 +170,8 @@ impl PoolCore {
     /// Pushes an entry on the deque of the calling thread's processor, if that processor belongs to this pool.
     /// Otherwise queues the entry.
     ///
-    /// If what runs now descends from none of `roots`, the entry is no part of it. Then whoever waits for what runs now
-    /// must not help with what is in the deque from now on.
+    /// If what runs now descends from none of `roots`, the entry is no part of it. Then a carrier that waits for what
+    /// runs now must not help with what is in the deque from now on.
     #[inline]
     pub(crate) fn submit(&self, entry: Entry, roots: &[usize]) {
         let Some(processor) = processor().filter(|processor| std::ptr::eq(processor.pool(), self)) else {

@@ -1,4 +1,4 @@
-//! Pools whose threads are fixed: carrier i holds processor i for as long as the pool lives.
+//! Pools with fixed threads: carrier i holds processor i for as long as the pool lives.
 //!
 //! Here programs can rely on which thread they run on. They may keep tallies in thread-locals and collect them by a
 //! broadcast, use [`crate::current_processor`] as an index into their buffers, or pin threads when they start. In a
@@ -7,7 +7,7 @@
 //! index, and a pool of P processors has P threads. Forks and joins are the same code. Only the wait differs, and the
 //! scheduler decides on it ([`Strategy::wait_fixed`](crate::machine::strategy::Strategy::wait_fixed)).
 //!
-//! **Why no carrier sleeps for ever.** A waiting carrier names itself at the latch before it sleeps. Whoever sets the
+//! **Why no carrier sleeps for ever.** A waiting carrier names itself at the latch before it sleeps. The setter of the
 //! latch then [rouses](PoolCore::rouse) it. Under the lock of the pool, the setter takes the carrier's processor out of
 //! the list and gives it to the carrier. If the processor is not listed, the setter unparks the carrier's thread. The
 //! carrier looks at the latch under the same lock before it lists its processor. If the setter gets the lock first, the
@@ -37,7 +37,7 @@ impl PoolCore {
         self.fixed_carriers.get(processor.index).map(|carrier| &**carrier)
     }
 
-    /// Whether a processor is idle whose carrier does not wait for anything.
+    /// Whether some processor is idle while its carrier does not wait for anything.
     pub(crate) fn any_idle(&self) -> bool {
         self.sleepers.any_resting() && lock(&self.shared).commons.any_idle()
     }

@@ -66,8 +66,8 @@ impl Parted<'_> {
     }
 
     /// Like [`Parted::resume`], for a carrier that is parked at `latch`. It comes back before the latch is set if a
-    /// processor rests although there is work, and the pool can start no other carrier for it. That happens if whoever
-    /// was given the processor has blocked, or came from outside and has left. Then the carrier takes that processor
+    /// processor rests although there is work, and the pool can start no other carrier for it. That happens if the thread
+    /// that was given the processor has blocked, or came from outside and has left. Then the carrier takes that processor
     /// itself and goes on waiting with it.
     ///
     /// If the latch is set and no processor comes, the carrier may be [stranded](crate::protocol::stranded).

@@ -19,9 +19,9 @@ pub enum PoolEvent {
     CarrierBegins(usize),
     /// A carrier ends.
     CarrierEnds(usize),
-    /// The processor begins the second half of a join, which it has stolen.
+    /// The processor begins the second half of a join, or a spawned closure, which it has stolen.
     StolenBegins(usize),
-    /// The stolen half has ended. The frame may have another processor by now: this one.
+    /// The stolen closure has ended. The frame may have another processor by now: this one.
     StolenEnds(usize),
     /// The processor begins a call from outside that had to wait in the queue.
     CallBegins(usize),
@@ -94,8 +94,8 @@ pub(crate) fn drop_payload(payload: Payload) {
     }
 }
 
-/// Drops what `f` returns or panics with. Nobody receives it, because another panic is under way. If the destructor of
-/// the result panics, nobody receives that panic either.
+/// Drops what `f` returns or panics with. Nobody receives it. If the destructor of the result panics, nobody receives that
+/// panic either.
 pub(crate) fn drop_unwanted<R>(f: impl FnOnce() -> R) {
     if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(f()))) {
         drop_payload(payload);

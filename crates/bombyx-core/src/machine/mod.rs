@@ -17,6 +17,7 @@
 //! | `observer.rs`, `tracer.rs`, `telling.rs`, `handlers.rs` | what the machine tells the profiler, the tracer and the user |
 //! | `chain.rs`, `context.rs`, `views.rs`, `luggage.rs` | what code carries with it: task-locals and reducers |
 //! | `meter.rs`, `gauge.rs`, `stats.rs`, `metrics.rs` | what is counted |
+//! | `board.rs`, `live.rs` | the counters where `bombyx top` reads them; what the board says of a processor's holder |
 
 pub(crate) mod board;
 pub(crate) mod chain;

@@ -65,14 +65,7 @@ impl NewCarrier {
 
     /// A thread builder with the wanted name and stack.
     pub(crate) fn thread(&self) -> std::thread::Builder {
-        let mut builder = std::thread::Builder::new();
-        if let Some(name) = self.name() {
-            builder = builder.name(name.to_owned());
-        }
-        if let Some(size) = self.stack_size() {
-            builder = builder.stack_size(size);
-        }
-        builder
+        self.pool.config.thread(self.name())
     }
 
     /// The carrier, for its starter.

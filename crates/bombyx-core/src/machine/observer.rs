@@ -38,7 +38,7 @@ pub(crate) struct Account {
 
 /// See the module text. What concerns a carrier is reported by that carrier itself.
 pub(crate) trait Observer: Any + Send + Sync {
-    /// For whoever knows what the observer is.
+    /// For code that knows what the observer is.
     fn as_any(&self) -> &dyn Any;
 
     /// The pool begins.

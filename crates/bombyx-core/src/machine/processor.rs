@@ -17,7 +17,7 @@ use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::credits::{Stock, tell};
 use crate::protocol::deque::Deque;
 use crate::protocol::job::{Entry, Kind, Place};
-use crate::protocol::mailbox::{Mail, Mailbox, Offer, Post, Requests};
+use crate::protocol::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::protocol::private::Private;
 use crate::protocol::query::Queries;
 use crate::protocol::resolution::{FreeCells, WatchList};
@@ -93,6 +93,8 @@ pub(crate) struct Processor {
     pub(crate) turns: Holder<Cell<u32>>,
     /// Holder. How often it has served the queue since it last took the oldest entry of its deque.
     pub(crate) own_turns: Holder<Cell<u32>>,
+    /// Holder. The entry that it stole last, if it has run nothing since, or 0. Only if somebody wants to be told.
+    pub(crate) stolen: Holder<Cell<usize>>,
     /// How many entries the holder has begun at the foot of its stack.
     pub(crate) begun: Counter,
     /// Holder. With fixed threads: how many waiting frames on the holder's stack are buried under work that they do not
@@ -154,6 +156,7 @@ impl Processor {
             meter: Holder(Meter::new()),
             turns: Holder(Cell::new(0)),
             own_turns: Holder(Cell::new(0)),
+            stolen: Holder(Cell::new(0)),
             begun: Counter::default(),
             buried: Holder(Cell::new(0)),
             called: Holder(Cell::new(false)),
@@ -497,13 +500,7 @@ impl Processor {
 
     /// Holder. The entry that came with the processor as a gift, if any.
     pub(crate) fn take_gift(&self) -> Option<Entry> {
-        match self.post.mailbox.pick_up() {
-            Mail::Entry(entry) => {
-                self.stole(entry, None);
-                Some(entry)
-            }
-            Mail::Declined | Mail::None => None,
-        }
+        self.post.mailbox.pick_up().entry().inspect(|&entry| self.stole(entry, None))
     }
 
     /// Holder. If a thief waits here, answers it, with the oldest entry if the thief wants that.

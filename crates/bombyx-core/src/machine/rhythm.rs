@@ -138,7 +138,8 @@ struct Stay {
     since: Option<Instant>,
 }
 
-/// What a processor knows of the rhythm. Only its holder uses this, and whoever is about to give the processor away.
+/// What a processor knows of the rhythm. Only its holder uses this, and a thread that is about to give the processor
+/// away.
 #[derive(Default)]
 pub(crate) struct Beat {
     /// Set while the processor was woken and nobody knows yet whether that was worth it.

@@ -65,7 +65,7 @@ pub(crate) trait Strategy: Send + Sync {
     }
 
     /// Like [`Strategy::take_next`], if that entry was spawned in the scope with this root.
-    fn take_next_of_scope(&self, _processor: &Processor, _key: usize) -> Option<Entry> {
+    fn take_next_of_scope(&self, _processor: &Processor, _root: usize) -> Option<Entry> {
         None
     }
 
@@ -97,7 +97,7 @@ pub(crate) trait Strategy: Send + Sync {
     ) -> Wait;
 
     /// The youngest of a waiting processor's own entries that was spawned in the scope with this root.
-    fn take_sibling(&self, _processor: &Processor, _key: usize) -> Option<Entry> {
+    fn take_sibling(&self, _processor: &Processor, _root: usize) -> Option<Entry> {
         None
     }
 
@@ -108,7 +108,7 @@ pub(crate) trait Strategy: Send + Sync {
     fn waited(&self, _processor: &Processor) {}
 
     /// Waits until `latch` is set, in a pool with [fixed threads](crate::Threads::Fixed).
-    fn wait_fixed(&self, _latch: &Latch, _key: usize, _job: Option<&Job>) -> Waited {
+    fn wait_fixed(&self, _latch: &Latch, _root: usize, _job: Option<&Job>) -> Waited {
         unreachable!("the builder refuses fixed threads")
     }
 

@@ -2,6 +2,7 @@
 //! tracer, each call is one comparison.
 
 use crate::machine::current;
+use crate::machine::handlers::PoolEvent;
 use crate::machine::live;
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
@@ -36,7 +37,7 @@ impl Processor {
         }
     }
 
-    /// Tells whoever looks, and the tracer, if there is one, what the processor does from now on.
+    /// Writes on the board what the processor does from now on, and tells the tracer, if there is one.
     #[inline]
     pub(crate) fn trace_state(&self, state: State) {
         let state = match state {
@@ -55,8 +56,40 @@ impl Processor {
     #[inline]
     pub(crate) fn stole(&self, entry: Entry, from: Option<&Processor>) {
         self.stats.steals.add(1);
+        self.took(entry, from);
+    }
+
+    /// Holder. Traces such an entry, and notes it if somebody wants to be told when it runs.
+    #[inline]
+    pub(crate) fn took(&self, entry: Entry, from: Option<&Processor>) {
+        if self.pool().handlers().event.is_some() {
+            self.stolen.set(entry.bits());
+        }
         self.trace(Event::Steals(entry, from.map(|victim| victim.index)));
     }
+}
+
+/// Tells the handler of events, if there is one, what the processor of the calling carrier does.
+pub(crate) fn tell(event: fn(usize) -> PoolEvent) {
+    if let Some(processor) = current::processor() {
+        processor.pool().handlers().tell(event(processor.index));
+    }
+}
+
+/// Runs a heap job by `run`. Tells the handler of events, if there is one, when the job begins and ends, if the calling
+/// carrier's processor has stolen its entry. (The second halves of joins tell that themselves, before their joins go on.)
+#[inline]
+pub(crate) fn if_stolen_tell<R>(entry: Entry, run: impl FnOnce() -> R) -> R {
+    let stolen = &current::held().stolen;
+    let stolen = stolen.get() != 0 && stolen.replace(0) == entry.bits() && !entry.is_stack();
+    if stolen {
+        tell(PoolEvent::StolenBegins);
+    }
+    let result = run();
+    if stolen {
+        tell(PoolEvent::StolenEnds);
+    }
+    result
 }
 
 /// Tells whoever looks, and the tracer of the calling thread's pool, if there is one, what the jobs with this code run. The

@@ -19,8 +19,8 @@
 //! A closure that spawns brings such a list itself, and so does a stolen half that spawns. The join puts the list of the
 //! half behind its own.
 //!
-//! A chain that spawns many closures settles what it can now and then. So its list is at most about twice as long as the
-//! number of its closures that have not ended.
+//! A chain that spawns many closures settles what it can now and then ([`Views::settle_if_long`]). So its list is at most
+//! about twice as long as the number of its closures that have not ended.
 //!
 //! # Who may touch what
 //!
@@ -29,6 +29,7 @@
 //! because a chain may look whether it is filled while the closure still runs.
 
 use crate::machine::chain;
+use crate::machine::handlers::drop_unwanted;
 use crate::system::primitive::{Mutex, lock};
 use std::cell::Cell;
 use std::mem;
@@ -113,7 +114,8 @@ impl Home {
     }
 }
 
-/// A view outside of its reducer. Dropping it frees it.
+/// A view outside of its reducer. Dropping it frees it: nothing will be merged with it, because a panic broke that off, or
+/// because it has no place in the serial order. If its destructor panics, nobody receives that panic.
 pub(crate) struct View(NonNull<Head>);
 
 // SAFETY: views are values that can be sent, and nobody else has them.
@@ -147,7 +149,7 @@ impl View {
 impl Drop for View {
     fn drop(&mut self) {
         // SAFETY: only this value has the view.
-        unsafe { (self.head().kind.free)(self.0) };
+        drop_unwanted(|| unsafe { (self.head().kind.free)(self.0) });
     }
 }
 
@@ -336,13 +338,28 @@ impl Views {
         let here = Views::here();
         here.set_aside();
         here.aside.push(Part::Later(Arc::clone(&later)));
+        later
+    }
+
+    /// Settles the list of the calling chain if it is long. A spawn does this before anything else, because it calls the
+    /// user's code: that may panic, and the carrier may hold another processor afterwards.
+    #[inline]
+    pub(crate) fn settle_if_long() {
+        if !chain::views().is_null() {
+            Views::settle_long_list();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle_long_list() {
+        let here = Views::here();
         if here.aside.len() >= here.long {
             Views::settle();
             if let Some(here) = Views::of_chain() {
                 here.long = LONG.max(2 * here.aside.len());
             }
         }
-        later
     }
 
     fn set_aside(&mut self) {

@@ -4,7 +4,8 @@
 //! thread that waits outside the pool also visits when the pool cannot serve it: a processor rests, there is work, and
 //! the pool can start no carrier ([`crate::Builder::max_carriers`], or the system refuses threads). The waiting thread
 //! then takes a carrier's place. Otherwise it would wait for ever if all carriers block for something that only this
-//! work would bring about.
+//! work would bring about. If the pool runs nothing on its callers' stacks, the waiting thread starts another thread for
+//! the visit.
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, go_on, hand_over, release};
@@ -17,10 +18,14 @@ use crate::system::guard::guarded;
 use crate::system::primitive::lock;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 use std::time::Duration;
 
 /// How long work waits for a carrier before a thread that waits for the work looks itself.
 pub(crate) const STARVED: Duration = Duration::from_millis(10);
+
+/// The name of a thread that visits in place of one that waits.
+const HELPER: &str = "bombyx-helper";
 
 /// The calling thread holds a processor of the pool until this is dropped. Then it returns the processor that it holds at
 /// that time, which may be another one.
@@ -64,8 +69,27 @@ impl Drop for Visit<'_> {
 
 /// If a processor rests because it has no carrier, works on it until `done` or until there is nothing to take. For a
 /// thread that holds no processor.
-pub(crate) fn lend_a_hand(pool: &PoolCore, done: impl Fn() -> bool) {
-    let Some(processor) = pool.starved_processor() else { return };
+pub(crate) fn lend_a_hand(pool: &PoolCore, done: impl Fn() -> bool + Sync) {
+    if pool.config.lends {
+        if let Some(processor) = pool.starved_processor() {
+            work_as_guest(pool, processor, done);
+        }
+        return;
+    }
+    let Some(processor) = pool.starved_without_reserve() else { return };
+    // SAFETY: the pool owns the processor.
+    let index = unsafe { processor.as_ref() }.index;
+    thread::scope(|threads| {
+        let work = || work_as_guest(pool, NonNull::from(&pool.processors()[index]), &done);
+        // If the system refuses the thread, the caller looks again later.
+        if pool.config.thread(Some(HELPER)).spawn_scoped(threads, work).is_err() {
+            pool.retire(processor, None, None);
+        }
+    });
+}
+
+/// Works on a processor, which was taken out of the idle list for this, until `done` or until there is nothing to take.
+fn work_as_guest(pool: &PoolCore, processor: NonNull<Processor>, done: impl Fn() -> bool) {
     let _visit = Visit::begin(pool, processor);
     while !done() {
         let Some(entry) = pool.config.strategy.take_anything(current::held()) else { return };

@@ -12,7 +12,7 @@ use crate::machine::observer::Helping;
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
-use crate::machine::telling::Meanwhile;
+use crate::machine::telling::{Meanwhile, if_stolen_tell};
 use crate::machine::tracer::Event;
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::job::{Entry, Job, Kind, Place};
@@ -37,7 +37,7 @@ pub(crate) fn main(pool: &PoolCore, carrier: &Carrier) {
 /// Runs entries until the processor is given away. Then the carrier is a spare.
 pub(crate) fn work(pool: &PoolCore) {
     tripwire("work");
-    // Whoever gave the processor has counted this carrier as a searcher.
+    // The giver of the processor has counted this carrier as a searcher.
     let mut next = search(pool);
     while let Some(entry) = next {
         current::held().begun.add(1);
@@ -54,7 +54,7 @@ pub(crate) fn work(pool: &PoolCore) {
             Kind::Carrier(ready) => Some(ready),
         };
         if let Some(enabled) = enabled {
-            // Whoever finishes last gives its processor at once to the carrier that waited.
+            // The side that finishes last gives its processor at once to the carrier that waited.
             // SAFETY: only this caller got the carrier, from the latch or the entry. Nobody else gives it a processor.
             return unsafe { hand_over(Heir::Ready(enabled), Next::IsSpare) }.stay_without();
         }
@@ -127,7 +127,7 @@ fn is_others_turn(processor: &Processor) -> bool {
     let detached = |entry: Entry| matches!(entry.kind(), Kind::Heap(_)) && lineage::root_of(entry) == 0;
     let own = own_is_due(processor) && processor.deque.oldest_is(detached);
     if own {
-        // So that whoever gets the processor takes that entry in the first turn.
+        // So that the next holder of the processor takes that entry in the first turn.
         processor.turns.set(TURNS);
     }
     own || processor.pool().has_queued()
@@ -162,7 +162,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
             unreachable!("a carrier has its own stack")
         };
         // SAFETY: the caller, or `next`, has taken the job out, so the job is alive and nobody else runs it.
-        let enabled = unsafe { run_traced(job) };
+        let enabled = if_stolen_tell(entry, || unsafe { run_traced(job) });
         // The carrier may hold another processor now, and somebody else may hold the first one.
         let here = current::held();
         here.turns.set(here.turns.get().saturating_add(1));

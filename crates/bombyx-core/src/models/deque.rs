@@ -118,7 +118,7 @@ fn push_over(meet: bool) {
     while meet && raised.load(Relaxed) == 0 {
         thread::yield_now();
     }
-    // Stands for a closure on the heap. Nobody joins it; whoever finds it runs it.
+    // Stands for a closure on the heap. Nobody joins it; its finder runs it.
     let _ = deque.push_over(Entry::heap(NonNull::from(&tasks[1].job)));
     if tasks[0].job.untouched().is_some() {
         join(&deque, &tasks[0]);

@@ -12,6 +12,7 @@ mod carrier;
 mod chain;
 mod commons;
 mod deque;
+mod made;
 mod mailbox;
 mod notice;
 mod placement;
@@ -45,7 +46,7 @@ use loom::sync::atomic::{
 };
 use loom::thread;
 use std::process::Command;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 /// Like [`explore`], with a light barrier that is nothing, and a heavy one that is refused

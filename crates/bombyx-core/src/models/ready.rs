@@ -193,7 +193,7 @@ fn give_up_against_rob() {
     });
 }
 
-/// Dummy threads: all of them run before the frame goes on, whoever runs them, and it goes on once.
+/// Dummy threads: all of them run before the frame goes on, no matter which processor runs them, and it goes on once.
 #[test]
 fn dummies_before_the_frame() {
     explore_weak(5, &[Fault::OutOfTurn], || {

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn without_lines_the_function_is_told() {
-        let text = "   0: bombyx_core::profile::sites::intern\n   0: bombyx_threads::join::join\n   1: <rayon::iter::map::Map<I,F> as rayon::iter::ParallelIterator>::drive\n   2: tiles::render\n";
+        let text = "   0: bombyx_core::profile::sites::intern\n   0: bombyx_threads::join::join\n   \
+                    1: <rayon::iter::map::Map<I,F> as rayon::iter::ParallelIterator>::drive\n   2: tiles::render\n";
         assert_eq!(find_in(text), Some(Caller { file: "tiles::render".into(), line: 0, column: 0 }));
         let stolen = "   0: bombyx_core::x\n   1: std::sys::thread_start\n   2: start_thread\n   3: clone3\n";
         assert_eq!(find_in(stolen), None);

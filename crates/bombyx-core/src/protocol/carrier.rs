@@ -1,4 +1,4 @@
-//! Carriers: the OS threads on whose stacks everything runs.
+//! Carriers: OS threads. Everything runs on their stacks.
 //!
 //! A stack never leaves its carrier; processors do. At any time a carrier
 //!
@@ -68,8 +68,8 @@ pub(crate) struct Carrier {
     root: Cell<usize>,
     /// Whether the carrier is the sentry of its pool from now on, or will be when it sleeps.
     pub(crate) is_sentry: Cell<bool>,
-    /// What the carrier watches while it holds no processor. Written by the carrier, or by whoever is about to give it
-    /// a processor.
+    /// What the carrier watches while it holds no processor. Written by the carrier, or by the one that is about to
+    /// give it a processor.
     pub(crate) watching: WatchList,
 }
 
@@ -229,7 +229,7 @@ impl Carrier {
         self.take_given()
     }
 
-    /// Notes that the calling thread, whose carrier this is, is about to sleep.
+    /// Called on the carrier's own thread: notes that it is about to sleep.
     pub(crate) fn fall_asleep(&self) {
         self.slept_on.store(affinity::here().unwrap_or(usize::MAX), Relaxed);
         self.asleep.store(true, Relaxed);

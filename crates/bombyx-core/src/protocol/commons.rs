@@ -4,8 +4,8 @@
 //! To wake somebody means to [pair](Commons::pair) a processor that rests with a carrier: with a ready one from the
 //! queue, or with a spare, which then searches.
 //!
-//! **Processor, carrier and entry never wait for each other.** Whoever finds no carrier for a processor leaves the
-//! processor in the list and notes that the pool is *starved*. Whoever lists a spare reads this note
+//! **Processor, carrier and entry never wait for each other.** A thread that finds no carrier for a processor leaves the
+//! processor in the list and notes that the pool is *starved*. A thread that lists a spare reads this note
 //! ([`Commons::was_starved`]) under the same lock, and wakes somebody. So whichever comes second pairs the two.
 //!
 //! **Nobody is given a processor after it has left.** A spare that ends because nobody needed it, and a carrier that goes

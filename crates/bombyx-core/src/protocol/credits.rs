@@ -9,15 +9,15 @@
 //! |---|---|---|---|
 //! | take, stocked | the spawner | −1 | |
 //! | take, else | the spawner | + batch − 1 | + batch |
-//! | put, room left | whoever has run a closure | + 1 | |
-//! | put, full | whoever has run a closure | down to a batch | − what is too much |
-//! | put, stock of another scope | whoever has run a closure | | − 1 |
+//! | put, room left | the processor that has run a closure | + 1 | |
+//! | put, full | the same | down to a batch | − what is too much |
+//! | put, stock of another scope | the same | | − 1 |
 //! | empty | see below | to 0 | − stock |
 //!
 //! **Zero means that everything has ended.** The count is at any time the number of credits out: those of the body and
-//! of the unfinished closures, plus all stocks. Whoever adds a batch is the body or runs inside an unfinished closure,
+//! of the unfinished closures, plus all stocks. The body adds a batch, or code inside an unfinished closure does,
 //! so the count is not zero then. And the count never leaves zero, because nobody is left to spawn. Exactly one
-//! subtraction brings the count to zero. Whoever makes it learns so from its result, and tells the waiting frame. That
+//! subtraction brings the count to zero. Its result says so to the caller, which tells the waiting frame. That
 //! subtraction is its last access to the scope, which may be gone right after it.
 //!
 //! **The count becomes zero.** A stock is emptied in each of these cases: when its processor has run all closures of
@@ -27,8 +27,8 @@
 //!
 //! **Orderings.** Subtractions release and acquire. A closure that put its credit into a stock was run by a carrier
 //! that held the processor. The subtraction that gives the credit back is made later by the same carrier, or by one to
-//! which the processor was handed over, with synchronisation. So whoever brings the count to zero has seen the ends of
-//! all closures. Additions need no order: they are made before the credits that they stand for are used.
+//! which the processor was handed over, with synchronisation. So the processor that brings the count to zero has seen
+//! the ends of all closures. Additions need no order: they are made before the credits that they stand for are used.
 
 use crate::protocol::carrier::Enabled;
 use crate::system::fault::{Fault, planted};
@@ -117,7 +117,7 @@ impl Stock {
     /// that scope to its end.
     ///
     /// # Safety
-    /// The scope is alive, and the pointer's provenance covers everything that whoever ends the scope must reach.
+    /// The scope is alive, and the pointer's provenance covers everything that the code that ends the scope must reach.
     #[inline]
     #[must_use]
     pub(crate) unsafe fn take(&self, scope: NonNull<Credits>) -> Ended {

@@ -11,20 +11,20 @@
 //! | kept | null | its deque, kept | that deque, still owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | exposed | null | a deque | that deque | its join, by taking it back; a thief; both under the deque's lock |
 //! | queued | null | the pool | the pool's queue | its join, by taking it back; anyone; all under the lock of the pool |
-//! | listed | null | a node | a pool or a list of deques ([`crate::protocol::ready`]) | its join, by taking it back; whoever searches; both under the list's lock |
+//! | listed | null | a node | a pool or a list of deques ([`crate::protocol::ready`]) | its join, by taking it back; a searcher; both under the list's lock |
 //! | offered | null | a mailbox | on its way into, or in, a mailbox or an offer | its join or a thief: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
 //! | branch | null | branch | on its way to a thief, or nowhere | the taker alone; it ends by [resolution](crate::protocol::resolution) |
 //!
-//! The fork writes only `exec`, `pushed` and the closure. Whoever first takes or exposes the job writes [`Taken`], with
-//! the deque's lock held, and *then* clears `pushed` with release. So whoever reads null with acquire finds `Taken`
+//! The fork writes only `exec`, `pushed` and the closure. The first to take or expose the job writes [`Taken`], with
+//! the deque's lock held, and *then* clears `pushed` with release. So a reader of null, with acquire, finds `Taken`
 //! filled in. `pushed` is cleared at most once. Only the carrier that forked a job can make it *kept*. It does so while
 //! the job is out of the deque: it pops the job, writes [`Taken`], and pushes the job again. Kept jobs work like
 //! untouched ones, except that their joins take the slow path. Only profiled pools keep jobs.
 //!
 //! **While `pushed` is set, or the job is kept, the carrier that forked the job still holds the same processor.** Older
 //! entries are taken first. So an inner join can miss, and its carrier move to another processor, only after this job
-//! was taken. Whoever gives the processor away with entries in its deque, such as [`crate::blocking`], exposes them
+//! was taken. Code that gives the processor away with entries in its deque, such as [`crate::blocking`], exposes them
 //! first.
 //!
 //! A [private deque](crate::protocol::deque::Deque::private) has no lock. Only its owner takes entries out, so the
@@ -38,7 +38,7 @@
 //!
 //! 1. When the job ceases to be untouched, and before `pushed` is cleared, the context is written
 //!    ([`crate::protocol::deque`]).
-//! 2. Whoever runs the job reads the context. Before the job ends, the same carrier writes what the job leaves.
+//! 2. The carrier that runs the job reads the context. Before the job ends, it writes what the job leaves.
 //! 3. The join reads that after it has learned of the end.
 //!
 //! Taking the job orders the first two steps, and its latch or its resolution orders the last two. The same things order
@@ -314,8 +314,8 @@ impl Job {
     /// The job was in a deque. Either the caller has taken it and it has not ended, or the caller is its join and it has
     /// ended.
     pub(crate) unsafe fn carried(&self) -> *mut () {
-        // SAFETY: the deque wrote the word when the job was taken, and whoever ran the job wrote it after that. The
-        // caller comes after both.
+        // SAFETY: the deque wrote the word when the job was taken, and the carrier that ran the job wrote it after
+        // that. The caller comes after both.
         self.carried.with(|cell| unsafe { (*cell).assume_init() })
     }
 

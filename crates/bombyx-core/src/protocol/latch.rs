@@ -50,7 +50,7 @@ impl Latch {
     }
 
     /// Takes the caller's own `carrier` out again, after [`Latch::park`]. Returns false if the latch was set meanwhile:
-    /// then whoever set it gives the carrier a processor.
+    /// then its setter gives the carrier a processor.
     #[must_use]
     pub(crate) fn leave(&self, carrier: NonNull<Carrier>) -> bool {
         if planted(Fault::LeaveLatchBlindly) {
@@ -77,7 +77,7 @@ impl Latch {
 
 /// Chooses one of several threads that may set a latch: the first that comes.
 ///
-/// Relaxed, because setting the latch shows the setter's earlier writes to whoever waits. A thread that comes later
+/// Relaxed, because setting the latch shows the setter's earlier writes to the waiting carrier. A thread that comes later
 /// publishes nothing here.
 pub(crate) struct First(AtomicBool);
 

@@ -1,11 +1,11 @@
 //! Which entry descends from which. A waiting carrier of a [fixed](crate::machine::fixed) pool helps only with
 //! descendants of what it waits for.
 //!
-//! A *root* names an ancestor of entries. The root of a `join`'s job is its address. The root of a scope is the address of
-//! its [`Ancestor`], with [`SCOPE`]. The root of a broadcast is its address, with [`BROADCAST`]. 0 names nothing.
-//! Whoever runs an entry sets the root of that entry as the *root* of its deque. A thief that takes the job of a `join`
-//! notes the root of the deque as the *origin* of the job, under the lock of the deque. A scope knows the root under
-//! which it was opened. So the roots form a chain from every entry to its ancestors, and [`descends`] walks it.
+//! A *root* names an ancestor of entries. The root of a `join`'s job is its address. The root of a scope is the address
+//! of its [`Ancestor`], with [`SCOPE`]. The root of a broadcast is its address, with [`BROADCAST`]. 0 names nothing. A
+//! processor that runs an entry sets the entry's root as the *root* of its deque. A thief that takes the job of a
+//! `join` notes the root of the deque as the *origin* of the job, under the lock of the deque. A scope knows the root
+//! under which it was opened. So the roots form a chain from every entry to its ancestors, and [`descends`] walks it.
 //!
 //! **Why the walk may read the jobs and scopes of the chain.** An entry that was taken and has not run keeps all of its
 //! ancestors alive. Its join is a frame inside its origin, so the origin cannot end before the entry has run. The origin

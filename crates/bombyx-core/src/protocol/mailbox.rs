@@ -121,7 +121,7 @@ impl Mailbox {
 }
 
 /// Where a processor puts its oldest entry ahead of demand, for the first thief that comes. Unlike with a mailbox,
-/// several thieves may reach for the entry: whoever changes the content has it.
+/// several thieves may reach for the entry: the one that changes the content has it.
 pub(crate) struct Offer {
     mailbox: Mailbox,
 }

@@ -20,7 +20,8 @@
 //! | `ready/` | one pool of entries; the list of deques of `dfdeques` |
 //! | `placement.rs` | which processor has which CPU |
 //! | `query.rs`, `resolution.rs` | steals and joins with loads and stores only |
-//! | `ring.rs` | the newest events of a thread |
+//! | `ring.rs`, `notice.rs` | the newest events of a thread; entries that other processes read without a lock |
+//! | `made.rs` | what is made at its first use |
 
 pub(crate) mod carrier;
 pub(crate) mod commons;
@@ -29,6 +30,7 @@ pub(crate) mod deque;
 pub(crate) mod job;
 pub(crate) mod latch;
 pub(crate) mod lineage;
+pub(crate) mod made;
 pub(crate) mod mailbox;
 pub(crate) mod notice;
 pub(crate) mod outside;

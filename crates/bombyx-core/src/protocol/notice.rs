@@ -2,10 +2,10 @@
 //! number.
 //!
 //! **A reader that finds the same number before and after has read words of what has this number**, and of nothing that
-//! had the entry before or after. Whoever posts an entry writes the words first, and the number with release. A reader
-//! that acquires the number sees those words. Whoever withdraws an entry clears the number, issues a release fence, and
-//! then changes the words. A reader that has read a changed word issues an acquire fence, and so reads the cleared number,
-//! or a later one. No two entries have the same number, so it notices.
+//! had the entry before or after. To post an entry, the writer writes the words first, and then the number with
+//! release. A reader that acquires the number sees those words. To withdraw it, the writer clears the number, issues a
+//! release fence, and then changes the words. A reader that has read a changed word issues an acquire fence, and so
+//! reads the cleared number, or a later one. No two entries have the same number, so it notices.
 //!
 //! Other threads change the words for the next number. They come after the fence, by a lock or by their start. For a reader
 //! that has read such a word, the language promises nothing more. The processors do: who sees a store also sees the stores

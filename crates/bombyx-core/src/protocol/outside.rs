@@ -1,4 +1,4 @@
-//! How a thread that holds no processor waits until something has ended. The thread parks, and whoever sets the latch
+//! How a thread that holds no processor waits until something has ended. The thread parks, and the setter of the latch
 //! unparks it. It also wakes up now and then by itself, to see whether the work has found a carrier
 //! ([`crate::api::signal`]). In the models it does not, so that they notice every lost wake-up.
 //!

@@ -25,7 +25,7 @@
 //! - *It has left for a processor that another thief is exchanging.* Both thieves pin it. The thief whose pin comes
 //!   last sees at (X4) what the other did before its pin, and so sees the CPU that the processor has by then.
 //! - *A hand-over is in progress.* The processor has no holder, and its next holder reads the new CPU at (A2).
-//! - *The next holder is pinned while it sleeps.* Whoever gives it the processor pins it to the CPU that the processor
+//! - *The next holder is pinned while it sleeps.* The giver of the processor pins it to the CPU that the processor
 //!   has just then ([`crate::protocol::carrier`]), so that it need not be moved. Or the giver confines it to the
 //!   giver's CPU, and the holder lifts that itself. Both come before its (A3), which pins it to where it belongs.
 //! - *Two pools* can share a carrier, one after the other: a carrier that blocks in the first pool may be lent a
@@ -51,7 +51,7 @@ pub(crate) struct Placement {
 
 /// The CPU of one processor, and the carrier that holds it.
 struct Assignment {
-    /// Written by whoever has claimed the processor.
+    /// Written by the thread that has claimed the processor.
     cpu: AtomicUsize,
     /// Written by the carriers that hold the processor. 0 if nobody holds it.
     holder: AtomicUsize,

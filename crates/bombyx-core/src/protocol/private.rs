@@ -1,9 +1,9 @@
 //! Entries that only the holder of one processor may take: the parts of broadcasts ([`crate::api::dropin::broadcast`]).
 //!
-//! A processor that rests has no holder. Whoever posts an entry then looks for the processor in the idle list. Whoever
-//! retires a processor enters it there and then looks for entries. Both use the lock of that list, so one of them sees
-//! the other: if the poster has the lock first, the retirer sees the poster's count; otherwise the poster finds the
-//! processor in the list.
+//! A processor that rests has no holder. A thread that posts an entry looks for the processor in the idle list
+//! afterwards. A thread that retires a processor enters it there and then looks for entries. Both use the lock of that
+//! list, so one of them sees the other: if the poster has the lock first, the retirer sees the poster's count;
+//! otherwise the poster finds the processor in the list.
 
 use crate::protocol::job::Entry;
 use crate::system::fault::{Fault, planted};

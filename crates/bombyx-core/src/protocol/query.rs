@@ -58,7 +58,7 @@
 //! | `want` is read as written for this query | the same | the same pair |
 //! | a thief that sees the round end finds the answer | store before store (victim), load before load (thief) | the round is stored with release after `received`, loaded with acquire by the thief |
 //! | a thief that receives an entry sees the job behind it | the same | the same pair |
-//! | a query that is answered was asked in an open round | load before store (thief) | nothing: a query of a round that has ended is stale, whoever wrote it and whenever |
+//! | a query that is answered was asked in an open round | load before store (thief) | nothing: a query of a round that has ended is stale, no matter which thief wrote it, and when |
 //!
 //! The thief's loads of `query`, which check whether it was overwritten, order nothing and are relaxed. Progress needs
 //! only that a relaxed or acquire load *eventually* sees a store, here as in RW (their ∆).

@@ -5,11 +5,11 @@
 //! The pool's lock protects the entries and the idle processors together. [`Queued`] says without the lock how many entries
 //! there are.
 //!
-//! **A searcher sees what is queued, or nobody counts on the searcher.** Whoever queues an entry wakes nobody if somebody
-//! searches ([`crate::protocol::sleep::Sleepers::is_searched`]). It stores the number, issues a full fence, and reads
-//! the count of searchers. A searcher that finds something else leaves that count, issues a full fence, and reads the
-//! number. So one of them sees the other. A searcher that finds nothing leaves the count under the lock, and looks
-//! afterwards.
+//! **A searcher sees what is queued, or nobody counts on the searcher.** A thread that queues an entry wakes nobody if
+//! somebody searches ([`crate::protocol::sleep::Sleepers::is_searched`]). It stores the number, issues a full fence,
+//! and reads the count of searchers. A searcher that finds something else leaves that count, issues a full fence, and
+//! reads the number. So one of them sees the other. A searcher that finds nothing leaves the count under the lock, and
+//! looks afterwards.
 //!
 //! **A join's job in the queue** changes its [place](crate::protocol::job::Place) under the lock when it enters the queue and
 //! when it leaves. So the join knows whether it has taken the job back or somebody else has taken it.

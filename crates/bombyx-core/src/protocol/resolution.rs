@@ -60,8 +60,8 @@
 //!
 //! | what must hold | TSO gave | we use |
 //! |---|---|---|
-//! | whoever goes on sees the results of the right branch | store before store, load before load | `right` = READY is a release store, loaded with acquire; or the processor is given ([`crate::protocol::carrier`]) |
-//! | whoever sees TRANSFER sees the list, and the carrier | the same | release and acquire of `left` |
+//! | the side that goes on sees the results of the right branch | store before store, load before load | `right` = READY is a release store, loaded with acquire; or the processor is given ([`crate::protocol::carrier`]) |
+//! | a side that sees TRANSFER sees the list, and the carrier | the same | release and acquire of `left` |
 //! | the cells are reused only after the right side's last access | load before store | READY is that access, and its release store comes after all its loads |
 //! | the right side sees a left side that left unanswered, or the left side sees the end | a fence, which RW avoids by waiting | the asymmetric barrier, on the way into the kernel |
 
@@ -93,7 +93,7 @@ pub(crate) struct Resolution {
     next: Cell<Link>,
 }
 
-// SAFETY: the atomics are for both sides. `next` belongs to the watcher, or to whoever holds the free list.
+// SAFETY: the atomics are for both sides. `next` belongs to the watcher, or to the holder of the free list.
 unsafe impl Sync for Resolution {}
 // SAFETY: as above.
 unsafe impl Send for Resolution {}
@@ -285,14 +285,14 @@ fn list_at(left: usize) -> WatchList {
     WatchList { head: Cell::new(NonNull::new((left & !TRANSFER) as *mut Resolution)) }
 }
 
-/// The joins whose right branch is watched by a processor, or by a carrier that has none. Linked through the cells. All
+/// The joins that a processor watches, or a carrier that has no processor. Linked through the cells. All
 /// lists of a pool together hold fewer joins than there are processors (RW, Lemma C.1), unless carriers block.
 #[derive(Default)]
 pub(crate) struct WatchList {
     head: Cell<Link>,
 }
 
-// SAFETY: whoever has the list may use the joins in it, one holder at a time.
+// SAFETY: the holder of the list may use the joins in it, and there is one holder at a time.
 unsafe impl Send for WatchList {}
 
 impl WatchList {
@@ -370,7 +370,7 @@ impl WatchList {
 #[derive(Default)]
 pub(crate) struct FreeCells(Cell<Link>);
 
-// SAFETY: no join uses the cells, so they belong to whoever has the list.
+// SAFETY: no join uses the cells, so they belong to the holder of the list.
 unsafe impl Send for FreeCells {}
 
 impl FreeCells {

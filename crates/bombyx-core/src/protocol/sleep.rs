@@ -29,7 +29,7 @@
 //!
 //! A pool may decide that its forks wake nobody ([`crate::machine::rhythm`]). Then one of the sleeping carriers is the
 //! *sentry*. It sleeps for a limited time, looks around, and wakes somebody if there is work. A mark says that there is a
-//! sentry. Whoever could rely on a searcher may rely on the sentry instead: a fork that attends, a processor that comes to
+//! sentry. All that rely on a searcher may rely on the sentry instead: a fork that attends, a processor that comes to
 //! rest, and the last searcher that finds work. All three first store something (an entry, or a count), then order the
 //! store (`light` in the fork, a full fence in the others), and then read the mark.
 //!
@@ -45,9 +45,9 @@
 //!
 //! Steps (2) and (3) are a *round*. A round stores to a cache line of every processor, and its barrier interrupts every
 //! core that runs a thread of the process. So a pool leaves some time between two rounds, more on more cores
-//! ([`crate::machine::pool`]). If it is too early for a round, the pool does one of two other things, and both are as good
-//! as a round. A searcher that wants to rest becomes the sentry. Otherwise, whoever wants to rest or has found work wakes
-//! somebody.
+//! ([`crate::machine::pool`]). If it is too early for a round, the pool does one of two other things, and both are as
+//! good as a round. A searcher that wants to rest becomes the sentry. Otherwise, a searcher that wants to rest or has
+//! found work wakes somebody.
 //!
 //! # Private deques
 //!

@@ -1,6 +1,6 @@
 //! Ready carriers that nobody would find.
 //!
-//! A carrier waits at a latch, without a processor. Whoever sets the latch gives the carrier a processor, or puts the
+//! A carrier waits at a latch, without a processor. The setter of the latch gives the carrier a processor, or puts the
 //! carrier among the ready entries, where the holder of a processor finds it. But a guest of the pool (a thread that the
 //! pool did not start) may set the latch and leave. Suppose that the pool can start no more carriers, and all of them wait
 //! like this one. Then nobody holds a processor, and the carrier is *stranded*.
@@ -10,11 +10,11 @@
 //! ([`LooksUp::with_processor`]):
 //!
 //! - It leaves the latch. It goes on waiting, with the processor, and helps.
-//! - The latch is set, and the carrier sees this for the first time. Whoever set the latch may be about to give it
+//! - The latch is set, and the carrier sees this for the first time. The setter may be about to give it
 //!   another processor, so it lets this one rest again.
 //! - The latch was set when it last looked, too. Now it searches the ready entries until it meets a carrier, and moves
-//!   that carrier to the queue ([`find_carrier`]). Whoever lets a processor rest gives it to a carrier in the queue
-//!   ([`crate::protocol::commons::Commons::pair`]). So the carrier that was met needs no holder to find it.
+//!   that carrier to the queue ([`find_carrier`]). A carrier that lets its processor rest gives it to a carrier in the
+//!   queue ([`crate::protocol::commons::Commons::pair`]). So the carrier that was met needs no holder to find it.
 //!
 //! The search may meet another ready carrier first. But that carrier then has a processor, and finds the others.
 //!

@@ -1,11 +1,11 @@
 //! First in, first out, on deques that are last in, first out.
 //!
 //! A closure that should run in the order of its spawn is queued in a [`Tickets`], and a *ticket* goes into the deque
-//! in its place. All tickets of a queue are the same: the address of the queue. Whoever takes one, the owner from the
-//! bottom or a thief from the top, runs the oldest closure of the queue. So the closures of one queue start in the
-//! order in which they were spawned, while relative to other entries each ticket keeps the place where it was pushed.
-//! There is one queue per processor, because closures of different processors have no order. The pool has such queues
-//! for detached closures, and each scope that asks for them has its own.
+//! in its place. All tickets of a queue are the same: the address of the queue. A processor that takes one, the owner
+//! from the bottom or a thief from the top, runs the oldest closure of the queue. So the closures of one queue start in
+//! the order in which they were spawned, while relative to other entries each ticket keeps the place where it was
+//! pushed. There is one queue per processor, because closures of different processors have no order. The pool has such
+//! queues for detached closures, and each scope that asks for them has its own.
 //!
 //! There are as many tickets as queued closures at any time, so a ticket always finds one.
 
@@ -26,7 +26,7 @@ pub(crate) struct Tickets {
 
 // SAFETY: the queue has a lock. Of the head only `exec` is used, because tickets are not jobs of a join.
 unsafe impl Sync for Tickets {}
-// SAFETY: as above. The entries belong to whoever takes a ticket.
+// SAFETY: as above. Each entry belongs to the taker of a ticket.
 unsafe impl Send for Tickets {}
 
 impl Tickets {

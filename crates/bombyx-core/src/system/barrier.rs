@@ -27,7 +27,7 @@
 //! relies, and makes the call. Or its fence comes before the processor's, and then everything that the processor loads
 //! from there on sees the store. (This is the two-sided argument from above, one level up.)
 //!
-//! **A processor stops relying** ([`Side::cease`]): it makes a release store, and whoever reads that sees what the
+//! **A processor stops relying** ([`Side::cease`]): it makes a release store, and a thread that reads it sees what the
 //! processor did while it relied. Before it goes on, it exposes its entries under the deque's lock, and from there on
 //! it issues fences. A thief that holds the lock meanwhile either reads that the processor stopped, and then sees its
 //! pops; or the thief was refused.
@@ -112,10 +112,10 @@ impl Side {
         Side(AtomicBool::new(false))
     }
 
-    /// Exact for the holder, and for whoever has issued a fence after its store: see the module text.
+    /// Exact for the holder, and for a thread that has issued a fence after its store: see the module text.
     #[inline]
     pub(crate) fn relies(&self) -> bool {
-        // Acquire: whoever sees that a processor stopped relying sees everything that it did before.
+        // Acquire: a thread that sees that a processor stopped relying sees everything that it did before.
         self.0.load(Acquire)
     }
 

@@ -38,13 +38,13 @@ pub(crate) enum Fault {
     KeepExposedMark,
     /// An owner changes its context, and leaves older entries untouched.
     ChangeContextBlindly,
-    /// Whoever ran a job leaves what the join must merge after the job has ended.
+    /// A carrier leaves what the join must merge only after the job has ended.
     LeaveAfterEnd,
-    /// Whoever retires a processor reads how many are in service before it has the lock of the pool.
+    /// A carrier that retires a processor reads how many are in service before it has the lock of the pool.
     ReadTheNumberEarly,
-    /// Whoever puts a processor back into service leaves it to others to wake it.
+    /// A caller that puts a processor back into service leaves it to others to wake it.
     RaiseWithoutWake,
-    /// Whoever posts an entry to a processor does not look among those that are out of service.
+    /// A thread that posts an entry to a processor does not look among those that are out of service.
     ForgetTheShut,
     /// A victim serves a request that it did not claim first.
     ServeWithoutClaim,
@@ -72,13 +72,13 @@ pub(crate) enum Fault {
     ShareRunningBarrier,
     /// A sentry that ends looks around before it takes its mark away.
     SentryLooksFirst,
-    /// Whoever posts an entry to a processor looks for the processor among the idle ones before, not after.
+    /// A thread that posts an entry to a processor looks for it among the idle ones before, not after.
     LookBeforePosting,
     /// The last to come to the queue goes first.
     QueueLastFirst,
     /// A join believes that it has taken an entry back from the queue that was taken before.
     WithdrawWhatIsGone,
-    /// Whoever queues an entry looks for searchers without a fence.
+    /// A thread that queues an entry looks for searchers without a fence.
     QueueWithoutFence,
     /// A carrier that becomes a spare does not check whether a processor rests because it has no carrier.
     SpareWithoutLook,
@@ -108,11 +108,11 @@ pub(crate) enum Fault {
     RobWithoutRanks,
     /// A frame takes memory although something, perhaps a dummy thread, comes before it.
     OutOfTurn,
-    /// Whoever exchanges CPUs and is refused leaves them exchanged.
+    /// A thief that exchanges CPUs and is refused leaves them exchanged.
     KeepRefusedExchange,
-    /// Whoever exchanges CPUs does not check whether the carrier that it pinned has left meanwhile.
+    /// A thief that exchanges CPUs does not check whether the carrier that it pinned has left meanwhile.
     ExchangeWithoutSecondLook,
-    /// Whoever pins a carrier does not check whether somebody else has exchanged its processor's CPU meanwhile.
+    /// Nobody checks after a pin whether the processor's CPU was exchanged meanwhile.
     PinWithoutSecondLook,
     /// A thief mugs although somebody else is mugging the same victim.
     MugWithoutClaim,
@@ -148,6 +148,10 @@ pub(crate) enum Fault {
     OverwriteWithoutFence,
     /// A writer publishes an event before its words are there.
     PublishWithoutOrder,
+    /// Two threads that want something look whether it is there, and only then say that they make it.
+    MakeTwice,
+    /// Whoever has made something shows it before it is finished.
+    MakeWithoutOrder,
     /// An entry of a board is posted before its words are there.
     PostWithoutOrder,
     /// The words of an entry change, and its number may still be there.

@@ -1,10 +1,11 @@
 //! What a signal that ends the process leaves behind: the files that the environment asks for. These are the profile (with
 //! what carriers have reported of unfinished runs), the recording of the runs that have ended, and the trace.
 //!
-//! A signal handler may do next to nothing. So ours notes the signal and posts a semaphore, for which a thread waits. It
-//! uses no file: a program may close all its files, and then open others with the same numbers. That thread writes the files as at the end of the process, and then lets the signal act. So the process
-//! ends by the signal, as it would if nothing were measured. A second signal acts at once. Signals that the program handles
-//! or ignores when its first pool is built are left alone, and a handler that it installs later replaces ours.
+//! A signal handler may do next to nothing. So ours notes the signal and posts a semaphore, for which a thread waits. (Not
+//! a pipe: a program may close all its files, and then open others with the same numbers.) That thread
+//! writes the files as at the end of the process, and then lets the signal act. So the process ends by the signal, as it
+//! would if nothing were measured. A second signal acts at once. Signals that the program handles or ignores when its first
+//! pool is built are left alone, and a handler that it installs later replaces ours.
 //!
 //! A signal on demand ([`on_demand`]) goes the same way, but the process goes on.
 //!

@@ -8,6 +8,7 @@
 //! | `barrier.rs`, `together.rs` | the asymmetric barrier; barriers that several threads share |
 //! | `affinity.rs`, `topology.rs` | CPUs, and which of them are close to each other |
 //! | `clock.rs`, `rng.rs` | clocks, random numbers |
+//! | `board.rs` | memory that other processes can read |
 //! | `process.rs`, `interrupt.rs`, `output.rs` | children of fork(2); signals that end the process; files that appear whole |
 //! | `guard.rs` | where nothing may unwind |
 //! | `fault.rs`, `shake.rs` | planted bugs for the models; delays for the stress test |

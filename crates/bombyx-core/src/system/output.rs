@@ -62,13 +62,38 @@ unsafe extern "C" {
 
 /// Whether the program has more rights than its caller: set-user-ID, set-group-ID, capabilities of its file. The C
 /// library ignores such variables then, too (ld.so(8), AT_SECURE).
+#[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn is_privileged() -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        // SAFETY: the call has no preconditions.
-        unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+    // SAFETY: the call has no preconditions.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Whether the program has, or had, other rights than its caller: set-user-ID or set-group-ID (issetugid(2)).
+#[cfg(any(
+    target_vendor = "apple",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd",
+    target_os = "dragonfly",
+))]
+pub(crate) fn is_privileged() -> bool {
+    unsafe extern "C" {
+        fn issetugid() -> c_int;
     }
-    #[cfg(not(target_os = "linux"))]
+    // SAFETY: declared as in the C library. The call has no preconditions.
+    unsafe { issetugid() != 0 }
+}
+
+/// Here nobody gives a program rights by starting it, or nobody can tell.
+#[cfg(not(any(
+    all(target_os = "linux", not(miri)),
+    target_vendor = "apple",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd",
+    target_os = "dragonfly",
+)))]
+pub(crate) fn is_privileged() -> bool {
     false
 }
 

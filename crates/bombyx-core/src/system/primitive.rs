@@ -132,7 +132,7 @@ pub(crate) fn pause(crowded: bool) {
 }
 
 /// Locks. Only this crate's code runs under its locks, and it does not panic. If it did, what the lock protects would
-/// be half changed, and whoever comes next ends the process.
+/// be half changed, and the next thread ends the process.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|_| poisoned())
 }

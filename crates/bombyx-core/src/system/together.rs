@@ -21,11 +21,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// See the module text.
 pub(crate) struct Together {
-    /// How many barriers have begun. Written by whoever has set `running`.
+    /// How many barriers have begun. Written by the thread that has set `running`.
     begun: AtomicUsize,
-    /// The number of the last barrier that has ended. Written by whoever has set `running`.
+    /// The number of the last barrier that has ended. Written by the thread that has set `running`.
     ended: AtomicUsize,
-    /// Whether the last barrier reached everybody. Written by whoever has set `running`.
+    /// Whether the last barrier reached everybody. Written by the thread that has set `running`.
     reached: AtomicBool,
     /// Whether somebody makes a barrier.
     running: AtomicBool,
@@ -51,8 +51,8 @@ impl Together {
         }
     }
 
-    /// Returns after the end of a `barrier` that began after this call, whoever made it. Returns whether a barrier that
-    /// began after this call reached everybody. The caller has issued a full fence.
+    /// Returns after the end of a `barrier` that began after this call, no matter which thread made it. Returns whether
+    /// a barrier that began after this call reached everybody. The caller has issued a full fence.
     #[must_use]
     pub(crate) fn call(&self, barrier: impl Fn() -> bool) -> bool {
         let begun = self.begun.load(Relaxed);

@@ -54,8 +54,9 @@ fn listen() {
         "USR1" => libc::SIGUSR1,
         "USR2" => libc::SIGUSR2,
         _ => {
-            let problem = format_args!("{SIGNAL} is `{given}`, but must be USR1 or USR2; nobody listens");
-            return output::say(problem);
+            return output::say(format_args!(
+                "{SIGNAL} is `{given}`, but must be USR1 or USR2; nobody listens"
+            ));
         }
     };
     if !crate::system::interrupt::on_demand(signal, || write_because("a signal asks for the trace")) {

@@ -19,9 +19,9 @@ pub(super) fn begin(tell: fn(Duration)) {
     let Ok(given) = std::env::var(VARIABLE) else { return };
     let seconds = given.trim().parse().ok().filter(|seconds| (0.01..=1e6).contains(seconds));
     let Some(seconds) = seconds else {
-        let problem =
-            format_args!("{VARIABLE} is `{given}`, but must be a number of seconds; nobody watches");
-        return output::say(problem);
+        return output::say(format_args!(
+            "{VARIABLE} is `{given}`, but must be a number of seconds; nobody watches"
+        ));
     };
     let patience = Duration::from_secs_f64(seconds);
     // Without a thread, nobody watches; the program goes on.

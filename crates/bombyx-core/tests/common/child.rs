@@ -25,7 +25,7 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(test: &str, environment: &[(&str, &str)]) -> Output {
     let mut command = command();
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
-    for name in ["BOMBYX_PROCESSORS", "BOMBYX_SCHEDULER", "BOMBYX_BARRIER"] {
+    for name in ["BOMBYX_PROCESSORS", "BOMBYX_SCHEDULER", "BOMBYX_BARRIER", "BOMBYX_LIVE"] {
         command.env_remove(name);
     }
     command.env(CHILD, test).envs(environment.iter().copied());

@@ -21,22 +21,20 @@ use std::time::Duration;
 #[global_allocator]
 static ALLOCATOR: bombyx::alloc::Metered<System> = bombyx::alloc::Metered::new(System);
 
-/// The schedulers that must pass the conformance suite. A new one is one more line.
-pub(crate) const SCHEDULERS: &[&str] = &[
-    "work-stealing",
-    "heterogeneous:1.25",
-    "dfdeques:1000",
-    "dfdeques:auto",
-    "dfdeques:inf",
-    "depth-first:1000",
-    "fifo",
-    "busy-leaves",
-    "read-write",
-    "read-write-steals",
-    "private-cas",
-    // Behind the feature `example-scheduler`.
-    "round-robin",
-];
+/// The parameters of those schedulers that take one.
+const PARAMETERS: &[(&str, &[&str])] =
+    &[("heterogeneous", &["1.25"]), ("dfdeques", &["1000", "auto", "inf"]), ("depth-first", &["1000"])];
+
+/// The names of all schedulers, with their parameters. All of them must pass the conformance suite.
+fn names() -> impl Iterator<Item = String> {
+    Scheduler::NAMES.iter().flat_map(|name| match name.split_once(':') {
+        None => vec![(*name).to_owned()],
+        Some((name, _)) => {
+            let (_, given) = PARAMETERS.iter().find(|(of, _)| *of == name).expect("parameters for each name");
+            given.iter().map(|parameter| format!("{name}:{parameter}")).collect()
+        }
+    })
+}
 
 /// Every scheduler that this machine allows, with `membarrier` and without.
 pub(crate) fn configurations() -> impl Iterator<Item = (Scheduler, bool)> {
@@ -46,12 +44,11 @@ pub(crate) fn configurations() -> impl Iterator<Item = (Scheduler, bool)> {
 /// Every scheduler that this machine allows. Some need several CPUs, and threads that can be pinned to them. If
 /// `BOMBYX_TEST_SCHEDULER` is set, only those that it names, separated by commas.
 pub(crate) fn schedulers() -> impl Iterator<Item = Scheduler> {
-    let exists = |name: &&&str| **name != "round-robin" || Scheduler::NAMES.contains(name);
     let chosen = std::env::var("BOMBYX_TEST_SCHEDULER").ok();
     let chosen =
-        move |name: &&&str| chosen.as_ref().is_none_or(|list| list.split(',').any(|one| one == **name));
-    SCHEDULERS.iter().filter(exists).filter(chosen).filter_map(|name| {
-        let scheduler: Scheduler = name.parse().expect("the list names schedulers that exist");
+        move |name: &String| chosen.as_ref().is_none_or(|list| list.split(',').any(|one| one == name));
+    names().filter(chosen).filter_map(|name| {
+        let scheduler: Scheduler = name.parse().expect("the table names schedulers that exist");
         match Pool::builder().processors(1).scheduler(scheduler).build() {
             Err(error @ (Error::Pin(_) | Error::OneCpu)) => {
                 eprintln!("{scheduler} is left out: {error}");

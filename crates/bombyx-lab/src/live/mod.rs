@@ -17,4 +17,4 @@ mod watch;
 
 pub use board::Doing;
 pub use process::{CannotLook, Process, with_boards};
-pub use watch::{ClosureView, PoolView, ProcessorView, View, Watch};
+pub use watch::{ClosureReading, PoolReading, ProcessorReading, Reading, Watch};

@@ -10,26 +10,26 @@ use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
-/// What the looks since the last view say.
+/// What the looks since the last reading say.
 #[derive(Clone, Debug, Serialize)]
-pub struct View {
+pub struct Reading {
     /// The process.
     pub process: u32,
     /// The program that it runs.
     pub program: String,
     /// Seconds since the watch began.
     pub seconds: f64,
-    /// How many looks there were since the last view.
+    /// How many looks there were since the last reading.
     pub looks: u64,
     /// The pools that exist now.
-    pub pools: Vec<PoolView>,
+    pub pools: Vec<PoolReading>,
     /// How many pools had no room on the board.
     pub left_out: u64,
 }
 
 /// A pool.
 #[derive(Clone, Debug, Serialize)]
-pub struct PoolView {
+pub struct PoolReading {
     /// Its number in the process, from 1 on.
     pub pool: u64,
     /// Its scheduler.
@@ -51,15 +51,15 @@ pub struct PoolView {
     /// How often a processor came to rest, per second.
     pub sleeps_per_second: f64,
     /// The processors.
-    pub processors: Vec<ProcessorView>,
+    pub processors: Vec<ProcessorReading>,
     /// The closures that ran, by the share of the busy time. A closure has a name if it was stolen, spawned or queued, or if
     /// it entered the pool. What it forks counts as part of it until somebody steals it.
-    pub closures: Vec<ClosureView>,
+    pub closures: Vec<ClosureReading>,
 }
 
 /// A processor.
 #[derive(Clone, Debug, Serialize)]
-pub struct ProcessorView {
+pub struct ProcessorReading {
     /// What it did at the last look.
     pub now: Doing,
     /// The closure that it ran then, if that is known.
@@ -73,7 +73,7 @@ pub struct ProcessorView {
     pub hand_overs_per_second: f64,
 }
 
-impl ProcessorView {
+impl ProcessorReading {
     /// The share of the looks that found it doing this.
     pub fn share(&self, doing: Doing) -> f64 {
         self.shares[doing as usize]
@@ -91,7 +91,7 @@ fn by_name<S: Serializer>(shares: &[f64; 6], to: S) -> Result<S::Ok, S::Error> {
 
 /// A closure.
 #[derive(Clone, Debug, Serialize)]
-pub struct ClosureView {
+pub struct ClosureReading {
     /// Its name; none if it is not known.
     pub name: Option<String>,
     /// The share of the busy time that it had.
@@ -101,14 +101,14 @@ pub struct ClosureView {
 /// What is counted per second.
 const COUNTED: [&str; 3] = ["steals", "hand_overs", "sleeps"];
 
-/// What the looks at a pool have found since the last view.
+/// What the looks at a pool have found since the last reading.
 struct Found {
     pool: Pool,
     /// The looks at each processor, by what it did.
     looks: Vec<[u64; 6]>,
     /// The looks that found a closure running.
     closures: HashMap<u64, u64>,
-    /// The counters at the last view, and when that was.
+    /// The counters at the last reading, and when that was.
     counted: Vec<[u64; 3]>,
     since: Instant,
 }
@@ -163,20 +163,20 @@ impl Watch {
         self.found.retain(|_, found| board.has(&found.pool));
     }
 
-    /// What the looks since the last view say. Then begins anew.
-    pub fn view(&mut self) -> View {
+    /// What the looks since the last reading say. Then begins anew.
+    pub fn reading(&mut self) -> Reading {
         self.look();
         let now = Instant::now();
         let (board, names) = (&self.board, &mut self.names);
         let mut pools = Vec::new();
         for found in self.found.values_mut() {
-            let view = found.view(board, names, now);
+            let reading = found.reading(board, names, now);
             // If the pool ended meanwhile, the figures may be those of another one.
             if board.has(&found.pool) {
-                pools.push(view);
+                pools.push(reading);
             }
         }
-        View {
+        Reading {
             process: self.process.number(),
             program: self.process.name().to_owned(),
             seconds: self.began.elapsed().as_secs_f64(),
@@ -188,7 +188,7 @@ impl Watch {
 }
 
 impl Found {
-    fn view(&mut self, board: &Board, names: &mut Names, now: Instant) -> PoolView {
+    fn reading(&mut self, board: &Board, names: &mut Names, now: Instant) -> PoolReading {
         let after = counted(board, &self.pool);
         let seconds = now.saturating_duration_since(self.since).as_secs_f64().max(1e-6);
         let rate = |index: usize, which: usize| {
@@ -197,7 +197,7 @@ impl Found {
         let processor = |index: usize| {
             let (doing, closure) = board.processor(&self.pool, index);
             let total = self.looks[index].iter().sum::<u64>().max(1) as f64;
-            ProcessorView {
+            ProcessorReading {
                 now: doing,
                 closure: names.name(closure),
                 shares: self.looks[index].map(|looks| looks as f64 / total),
@@ -208,7 +208,7 @@ impl Found {
         let processors: Vec<_> = (0..self.looks.len()).map(processor).collect();
         let all = |which: usize| (0..after.len()).map(|index| rate(index, which)).sum();
         let [queue, carriers, blocked_threads, in_service] = board.figures(&self.pool);
-        let view = PoolView {
+        let reading = PoolReading {
             pool: self.pool.number,
             scheduler: self.pool.scheduler.clone(),
             fixed_threads: self.pool.fixed,
@@ -225,21 +225,21 @@ impl Found {
         self.looks.fill([0; 6]);
         self.closures.clear();
         (self.counted, self.since) = (after, now);
-        view
+        reading
     }
 }
 
 /// The closures with their names, the most frequent first.
-fn ranked(closures: &HashMap<u64, u64>, names: &mut Names) -> Vec<ClosureView> {
+fn ranked(closures: &HashMap<u64, u64>, names: &mut Names) -> Vec<ClosureReading> {
     let total = closures.values().sum::<u64>().max(1) as f64;
     let mut shares: BTreeMap<Option<String>, u64> = BTreeMap::new();
     for (&closure, looks) in closures {
         *shares.entry(names.name(closure)).or_default() += looks;
     }
-    let view = |(name, looks)| ClosureView { name, share: looks as f64 / total };
-    let mut views: Vec<_> = shares.into_iter().map(view).collect();
-    views.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
-    views
+    let reading = |(name, looks)| ClosureReading { name, share: looks as f64 / total };
+    let mut readings: Vec<_> = shares.into_iter().map(reading).collect();
+    readings.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
+    readings
 }
 
 fn counted(board: &Board, pool: &Pool) -> Vec<[u64; 3]> {
@@ -256,13 +256,13 @@ mod tests {
     fn a_watch_sees_pools_come_and_go() {
         let pool = bombyx::Pool::builder().processors(3).build().unwrap();
         let mut watch = Watch::begin(Process::find(std::process::id()).unwrap()).unwrap();
-        let has = |view: &View, processors| {
-            view.pools.iter().filter(|pool| pool.processors.len() == processors).count()
+        let has = |reading: &Reading, processors| {
+            reading.pools.iter().filter(|pool| pool.processors.len() == processors).count()
         };
-        assert!(has(&watch.view(), 3) >= 1);
+        assert!(has(&watch.reading(), 3) >= 1);
         let busy = pool.run(|| {
             (0..10).for_each(|_| watch.look());
-            watch.view()
+            watch.reading()
         });
         let seen = busy.pools.iter().find(|pool| {
             pool.processors.iter().any(|processor| processor.now == Doing::Busy)
@@ -279,6 +279,6 @@ mod tests {
         }
         let number = seen.pool;
         drop(pool);
-        assert!(watch.view().pools.iter().all(|pool| pool.pool != number));
+        assert!(watch.reading().pools.iter().all(|pool| pool.pool != number));
     }
 }

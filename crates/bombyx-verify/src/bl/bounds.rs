@@ -125,7 +125,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             StealBottom,
             KeepParent
         ],
-        few: "a scheduler is noticed if it sends more than a 25th of the bytes of work sharing: five times those of work stealing",
+        few: "",
         attempt: work_sharing,
     },
 ];

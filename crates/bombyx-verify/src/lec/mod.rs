@@ -132,8 +132,9 @@ const CLAIMS: &[Claim] = &[
         paper: Paper::Lec,
         name: "Definition 16",
         statement: "Rounds of at least P attempts have at most 2P − 1",
-        quantity: "attempts of a round against 2P − 1",
-        scope: "Attempts of one step. At most P − 1 are begun in one step, so a round has in fact at most 2P − 2.",
+        quantity: "attempts of a round against 2P − 2",
+        scope: "Attempts of one step. One processor always executes, so at most P − 1 attempts are begun in one step, and a round \
+            has at most P − 1 + P − 1. That is one less than the lecture's bound, and it is what is checked.",
         mutants: mutants![LeavesParent, Share, EnableElsewhere, Wanders],
         few: "",
         attempt: rounds,
@@ -340,7 +341,7 @@ fn rounds(cx: &Context<'_>) -> Finding {
     cx.always(runs, |run| {
         let rounds = history(run.computation(), &traced(run, false)?)?.rounds(run.processors);
         let most = rounds.iter().map(|round| round.attempts).max().unwrap_or(0) as u64;
-        // Two less than 2P. The lecture's 2P − 1 would be reached only if all P attempted at once.
+        // The lecture's 2P − 1 would be reached only if all P attempted at once.
         Ok(Sample::of(most, 2 * run.processors as u64 - 2))
     })
 }

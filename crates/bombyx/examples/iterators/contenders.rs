@@ -40,15 +40,23 @@ fn vector(x: u64) -> u64 {
 
 /// The items of all sources.
 pub(crate) struct Items {
+    /// Random, unless the operation names another pattern.
     pub(crate) slice: Vec<u64>,
     pub(crate) deque: VecDeque<u64>,
     pub(crate) set: HashSet<u64>,
 }
 
 impl Items {
-    pub(crate) fn new(n: usize, source: &str) -> Items {
+    pub(crate) fn new(n: usize, source: &str, op: &str) -> Items {
         let item = |i: u64| i.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 1;
-        let slice: Vec<u64> = (0..n as u64).map(item).collect();
+        let (n64, pattern) = (n as u64, op.split_once('/').map_or("", |(_, pattern)| pattern));
+        let slice: Vec<u64> = match pattern {
+            "sorted" => (0..n64).collect(),
+            "reversed" => (0..n64).rev().collect(),
+            "few" => (0..n64).map(|i| item(i) % 8).collect(),
+            "organ-pipe" => (0..n64).map(|i| i.min(n64 - i)).collect(),
+            _ => (0..n64).map(item).collect(),
+        };
         let mut deque: VecDeque<u64> = VecDeque::new();
         let mut set = HashSet::new();
         if source == "deque" {
@@ -69,7 +77,7 @@ pub(crate) type Contenders<'a> = Vec<(&'static str, Run<'a>)>;
 pub(crate) type Paralight = std::sync::Mutex<paralight::threads::ThreadPool>;
 
 pub(crate) const SOURCES: [&str; 5] = ["slice", "range", "vec", "deque", "set"];
-pub(crate) const OPERATIONS: [&str; 15] = [
+pub(crate) const OPERATIONS: [&str; 23] = [
     "map-sum",
     "vector-sum",
     "map-collect",
@@ -84,7 +92,15 @@ pub(crate) const OPERATIONS: [&str; 15] = [
     "chunks",
     "bridge",
     "sort",
+    "sort/sorted",
+    "sort/reversed",
+    "sort/few",
+    "sort/organ-pipe",
     "sort_unstable",
+    "sort_unstable/sorted",
+    "sort_unstable/reversed",
+    "sort_unstable/few",
+    "sort_unstable/organ-pipe",
 ];
 
 macro_rules! list {
@@ -238,8 +254,11 @@ pub(crate) fn contenders<'a, const K: usize>(
                 "orx" => arbitrary().iter_into_par().map(move |x| body::<K>(x, k)).reduce(add).unwrap_or(0),
             }
         }
-        ("slice", "sort" | "sort_unstable") if K > 0 => {
-            let stable = op == "sort";
+        ("slice", _) if op.starts_with("sort") => {
+            if K == 0 {
+                return Vec::new();
+            }
+            let stable = !op.starts_with("sort_unstable");
             macro_rules! sorted {
                 ($trait:path, $stable:ident, $unstable:ident) => {{
                     #[allow(unused_imports)]

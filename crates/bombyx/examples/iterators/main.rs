@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A row is a source, an operation, a number of items, what an item costs, and whether the loop is entered from outside
-//! or inside a pool. A row that misses a bar is measured once more, with five times the rounds. Rows whose ordinary loop
+//! or inside a pool. Only Bombyx and rayon have pools that a thread can be inside of: in the rows of the inside,
+//! orx-parallel and paralight run as in those of the outside. Sorts have further rows, for slices that are not random. A row that misses a bar is measured once more, with five times the rounds. Rows whose ordinary loop
 //! takes longer than `--limit` milliseconds are left out, and rows with long loops are measured in fewer rounds. A round of
 //! a contender takes `--round` microseconds (500), in which it calls its loop again and again. With one thread, only the
 //! ordinary loop and Bombyx run.
@@ -52,8 +53,11 @@ fn main() {
         std::thread::available_parallelism().map_or(1, usize::from)
     );
     println!(
-        "{:<22} {:>8} {:>5} {:>8} {:>12} {:>7} {:>7} {:>7} {:>9}  (times the serial time)",
+        "{:<30} {:>8} {:>5} {:>8} {:>12} {:>7} {:>7} {:>7} {:>9}  (times the serial time)",
         "source/operation", "n", "body", "entered", "serial ns", "bombyx", "rayon", "orx", "paralight"
+    );
+    println!(
+        "(inside: bombyx and rayon in their pools; orx and paralight from outside, as nobody can be inside theirs)"
     );
     let mut rows = Vec::new();
     for source in SOURCES {
@@ -112,7 +116,7 @@ fn size(
     light: &Paralight,
     rows: &mut Vec<(String, Medians)>,
 ) {
-    let items = Items::new(n, source);
+    let items = Items::new(n, source, op);
     for (body, nanoseconds, mut list) in [
         ("1ns", 1.0, contenders::<4>(op, source, 0, &items, light)),
         ("20ns", 20.0, contenders::<0>(op, source, 36, &items, light)),
@@ -135,7 +139,7 @@ fn size(
             let serial = medians["serial"];
             let ratio =
                 |name| medians.get(name).map_or_else(|| "-".to_owned(), |t| format!("{:.2}", t / serial));
-            let name = format!("{:<22} {n:>8} {body:>5} {entered:>8}", format!("{source}/{op}"));
+            let name = format!("{:<30} {n:>8} {body:>5} {entered:>8}", format!("{source}/{op}"));
             println!(
                 "{name} {serial:>12.0} {:>7} {:>7} {:>7} {:>9}{}{}",
                 ratio("bombyx"),

@@ -18,7 +18,8 @@ use std::sync::{Mutex, MutexGuard};
 pub trait ParallelBridge: Sized {
     /// A parallel iterator over the items of this ordinary one. Processors take batches from it by turns.
     ///
-    /// The items come in any order. If order matters, see [`par_stream`](super::ParallelStream::par_stream).
+    /// The items come in any order. If order matters, see [`par_stream`](super::ParallelStream::par_stream). The iterator must
+    /// not wait until items that it has yielded before are used: they may be in the batch that is being taken.
     ///
     /// ```
     /// use bombyx::prelude::*;

@@ -124,6 +124,7 @@ impl<'a, T: Send> Consumer<T> for InPlace<'a, T> {
 }
 
 /// Appends exactly `len` items to the vector. `drive` supplies them.
+#[track_caller]
 pub(crate) fn append_in_place<'a, T, D>(vec: &'a mut Vec<T>, len: usize, drive: D)
 where
     T: Send,
@@ -141,6 +142,7 @@ where
 }
 
 /// Appends to two vectors at a time.
+#[track_caller]
 pub(crate) fn append_both<I, A, B>(iter: I, len: usize, left: &mut Vec<A>, right: &mut Vec<B>)
 where
     I: ParallelIterator<Item = (A, B)>,
@@ -206,6 +208,7 @@ impl<T: Send> Consumer<T> for Pieces {
 }
 
 /// The items of an iterator, in pieces, in order.
+#[track_caller]
 pub(crate) fn pieces<I: ParallelIterator>(iter: I) -> Vec<Vec<I::Item>> {
     iter.drive_unindexed(Pieces { site: LoopSite::map_reduce() })
 }

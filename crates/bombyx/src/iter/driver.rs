@@ -128,6 +128,50 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
+/// The folder of a leaf of unknown length. Between blocks of [`Watched::BLOCK`] items it checks whether the leaf should stop.
+struct Watched<'a, Item, C: Consumer<Item>> {
+    running: Running<'a, Item, C>,
+    stop: &'a AtomicBool,
+}
+
+impl<Item, C: Consumer<Item>> Watched<'_, Item, C> {
+    const BLOCK: usize = 64;
+}
+
+impl<Item, C: Consumer<Item>> Folder<Item> for Watched<'_, Item, C> {
+    type Result = C::Result;
+
+    fn consume(self, item: Item) -> Self {
+        Watched { running: self.running.consume(item), ..self }
+    }
+
+    fn consume_iter<I: IntoIterator<Item = Item>>(mut self, iter: I) -> Self {
+        let mut iter = iter.into_iter();
+        let mut ended = false;
+        while !ended && !self.full() {
+            let mut left = Self::BLOCK;
+            let block = std::iter::from_fn(|| {
+                left = left.checked_sub(1)?;
+                let item = iter.next();
+                ended |= item.is_none();
+                item
+            });
+            self.running = self.running.consume_iter(block);
+            // A consumer that wants nothing of a block wants nothing of the next one.
+            ended |= left == Self::BLOCK;
+        }
+        self
+    }
+
+    fn complete(self) -> C::Result {
+        self.running.complete()
+    }
+
+    fn full(&self) -> bool {
+        self.stop.load(Relaxed) || self.running.full()
+    }
+}
+
 /// Feeds the consumer with all items.
 #[inline]
 pub(crate) fn drive<S, C>(source: S, consumer: &C) -> C::Result
@@ -393,7 +437,7 @@ impl<'a, C> Loop<'a, C> {
         let result = if self.stop.load(Relaxed) || self.consumer.full(&folder) {
             self.consumer.complete(folder)
         } else {
-            let fixed = self.plan.fixed || Cuts::of_pool(1).is_some();
+            let fixed = self.is_fixed();
             let cut =
                 if budget > 0 || !fixed && runtime::hungry() { producer.split() } else { (producer, None) };
             match cut {
@@ -405,24 +449,32 @@ impl<'a, C> Loop<'a, C> {
                         self.plan.site,
                         || self.tree(left, (start, middle), folder, budget / 2),
                         |migrated| {
-                            let budget = if migrated { self.pieces().max(budget / 2) } else { budget / 2 };
+                            let least = if migrated && !fixed { self.pieces() } else { 0 };
+                            let budget = least.max(budget / 2);
                             let folder = self.consumer.start(self.extent(middle, end));
                             self.tree(right, (middle, end), folder, budget)
                         },
                     );
                     self.consumer.reduce(left, right)
                 }
-                (all, None) => all.fold_with(Running { consumer: self.consumer, folder }).complete(),
+                (all, None) => {
+                    let running = Running { consumer: self.consumer, folder };
+                    all.fold_with(Watched { running, stop: &self.stop }).complete()
+                }
             }
         };
         std::mem::forget(guard);
         result
     }
 
+    /// Whether cuts must not depend on who wants work.
+    fn is_fixed(&self) -> bool {
+        self.plan.fixed || Cuts::of_pool(1).is_some()
+    }
+
     /// Into how many pieces to cut a producer that cannot be cut again once it has begun.
     fn pieces(&self) -> usize {
-        let fixed = self.plan.fixed || Cuts::of_pool(1).is_some();
-        if fixed { 64 } else { 4 * runtime::processors() }
+        if self.is_fixed() { 64 } else { 4 * runtime::processors() }
     }
 }
 

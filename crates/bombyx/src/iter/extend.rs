@@ -107,6 +107,7 @@ impl ParallelExtend<()> for () {
 
 // ---- From nothing -------------------------------------------------------------------------------------------
 
+#[track_caller]
 fn extended<C, T, I>(iter: I) -> C
 where
     C: Default + ParallelExtend<T>,

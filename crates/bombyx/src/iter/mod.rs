@@ -16,6 +16,7 @@ mod chunks;
 mod collect;
 pub(crate) mod delegate;
 pub(crate) mod driver;
+mod either;
 pub(crate) mod explain;
 mod extend;
 mod find;
@@ -39,10 +40,10 @@ mod supply;
 mod terminal;
 mod unzip;
 
+pub use ::either::Either;
 pub use blocks::{ExponentialBlocks, UniformBlocks};
 pub use bridge::{IterBridge, ParallelBridge};
 pub use chunks::{Chunks, FoldChunks, FoldChunksWith};
-pub use either::Either;
 pub use explain::{Explain, Explanation};
 pub use fold::{FlatMap, Flatten, Fold, FoldWith, MapInit, MapWith, TryFold, TryFoldWith};
 pub use indexed::IndexedParallelIterator;
@@ -158,6 +159,7 @@ pub trait FromParallelIterator<T: Send> {
     /// use bombyx::prelude::*;
     /// assert_eq!(Vec::from_par_iter(0..3), [0, 1, 2]);
     /// ```
+    #[track_caller]
     fn from_par_iter<I>(par_iter: I) -> Self
     where
         I: IntoParallelIterator<Item = T>;
@@ -188,6 +190,7 @@ pub trait ParallelExtend<T: Send> {
     /// numbers.par_extend(0..3);
     /// assert_eq!(numbers, [7, 0, 1, 2]);
     /// ```
+    #[track_caller]
     fn par_extend<I>(&mut self, par_iter: I)
     where
         I: IntoParallelIterator<Item = T>;

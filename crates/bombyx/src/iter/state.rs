@@ -129,8 +129,10 @@ fn lock<S>(idle: &Mutex<Vec<S>>) -> MutexGuard<'_, Vec<S>> {
     idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// A run takes a value that no other run has, and gives it back at its end. A processor has one run that has begun and
-/// not ended. So there are no more values than processors that took part, unless closures block.
+/// A run takes a value that no other run has, and gives it back at its end. So there are as many values as there were runs
+/// at a time. If closures neither join nor block, a processor has one run at a time. A closure that waits, for the
+/// other half of a join or for anything else, keeps the value of its run, and meanwhile its processor may begin another
+/// run.
 struct Stateful<'s, C, S, INIT, F> {
     base: C,
     init: INIT,

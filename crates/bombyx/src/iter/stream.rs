@@ -1,6 +1,7 @@
 //! `par_stream`: an ordinary iterator whose items are computed in parallel, in order, and in bounded memory.
 
 use super::{IntoParallelIterator, ParallelIterator};
+use crate::threads::in_place_scope;
 use bombyx_core::in_pool;
 use bombyx_core::loop_plumbing::{self as runtime, LoopSite};
 use std::fmt;
@@ -45,8 +46,9 @@ pub struct Stream<I> {
 impl<I: Iterator<Item: Send> + Send> Stream<I> {
     /// Maps every item with `op`, as an ordinary iterator.
     ///
-    /// A batch is computed in parallel when the last one has been consumed. With [`Iterator::for_each`] or
-    /// [`Iterator::fold`] inside a pool, the next batch is computed while the last one is consumed.
+    /// With [`Iterator::for_each`] or [`Iterator::fold`], the next batch is computed while the last one is consumed. With
+    /// [`Iterator::next`], and so in a `for` loop, a batch is computed when the last one has been consumed: between two
+    /// calls of `next` nothing may run, because the stream may borrow from its caller.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -127,16 +129,22 @@ where
         let mut sum = Some(first);
         loop {
             let ready = std::mem::take(&mut self.ready);
-            if !in_pool() {
-                sum = sum.map(|sum| ready.fold(sum, &mut g));
-                self.ready = self.supply.next().into_iter();
+            let nothing = ready.len() == 0;
+            let (slot, supply) = (&mut sum, &mut self.supply);
+            let consume = || *slot = slot.take().map(|sum| ready.fold(sum, &mut g));
+            let mut next = Vec::new();
+            if nothing {
+                next = supply.next();
+            } else if in_pool() {
+                ((), next) = runtime::fork(supply.site, consume, |_| supply.next());
             } else {
-                let site = self.supply.site;
-                let (slot, supply) = (&mut sum, &mut self.supply);
-                let consume = || *slot = slot.take().map(|sum| ready.fold(sum, &mut g));
-                let ((), next) = runtime::fork(site, consume, |_| supply.next());
-                self.ready = next.into_iter();
+                // The consumer stays on the calling thread: it may hold values that are not `Send`.
+                in_place_scope(|scope| {
+                    scope.spawn(|_| next = supply.next());
+                    consume();
+                });
             }
+            self.ready = next.into_iter();
             if self.ready.len() == 0 {
                 return sum.expect("put back by the fold");
             }

@@ -1,6 +1,6 @@
 //! GNU make's jobserver: as many processors as make grants.
 //!
-//! `make -j N` gives the programs that it starts a pipe with tokens (GNU make manual, "Sharing Job Slots with GNU make"). A
+//! `make -j N` gives the programs that it starts a pipe with job tokens (GNU make manual, "Sharing Job Slots with GNU make"). A
 //! program may run one job without a token. For each further job it takes a token out of the pipe, and puts the token back
 //! afterwards.
 //!

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub(crate) const OPTIONS: &str = "[--threads 2] [--seconds 3] [PROGRAM…]";
+pub(crate) const OPTIONS: &str = "[--threads 2] [--seconds 3] [--mean BAR] [--worst BAR] [PROGRAM…]";
 
 /// Rounds before those that count.
 const WARM_UP: usize = 3;
@@ -16,11 +16,20 @@ const ROUNDS: usize = 10;
 struct Options<'a> {
     threads: usize,
     time: Duration,
+    /// What the geometric mean of the ratios, and the worst ratio, may be at most.
+    mean: f64,
+    worst: f64,
     programs: Vec<&'a Program>,
 }
 
 fn parse<'a>(programs: &'a [Program], words: &[&str]) -> Result<Options<'a>, String> {
-    let mut options = Options { threads: 2, time: Duration::from_secs(3), programs: Vec::new() };
+    let mut options = Options {
+        threads: 2,
+        time: Duration::from_secs(3),
+        mean: f64::INFINITY,
+        worst: f64::INFINITY,
+        programs: Vec::new(),
+    };
     let mut words = words.iter();
     while let Some(&word) = words.next() {
         let mut number = || {
@@ -30,6 +39,8 @@ fn parse<'a>(programs: &'a [Program], words: &[&str]) -> Result<Options<'a>, Str
         match word {
             "--threads" => options.threads = number()? as usize,
             "--seconds" => options.time = Duration::from_secs_f64(number()?),
+            "--mean" => options.mean = number()?,
+            "--worst" => options.worst = number()?,
             name => options.programs.push(find(programs, name)?),
         }
     }
@@ -39,8 +50,9 @@ fn parse<'a>(programs: &'a [Program], words: &[&str]) -> Result<Options<'a>, Str
     Ok(options)
 }
 
-/// Compares the programs that `words` name on this build and on `other`, a build with the original core.
-pub(crate) fn compare(programs: &[Program], other: &str, words: &[&str]) -> Result<(), String> {
+/// Compares the programs that `words` name on this build and on `other`, a build with the original core. Returns whether
+/// the ratios are within their bars.
+pub(crate) fn compare(programs: &[Program], other: &str, words: &[&str]) -> Result<bool, String> {
     let options = parse(programs, words)?;
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let this = this.to_str().ok_or("this build's path is not text")?;
@@ -51,7 +63,7 @@ pub(crate) fn compare(programs: &[Program], other: &str, words: &[&str]) -> Resu
     println!("| program | upstream ms | {CORE} ms | ratio | upstream MiB | {CORE} MiB |");
     println!("|---|--:|--:|--:|--:|--:|");
     let mut ratios = Vec::new();
-    for program in options.programs {
+    for program in &options.programs {
         let mut sides = [
             Side::start(this, CORE, &program.name, options.threads)?,
             Side::start(other, "upstream", &program.name, options.threads)?,
@@ -80,8 +92,14 @@ pub(crate) fn compare(programs: &[Program], other: &str, words: &[&str]) -> Resu
         let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
         let worst = ratios.iter().copied().fold(0.0, f64::max);
         println!("\ngeometric mean of {} ratios {mean:.3}, worst {worst:.3}", ratios.len());
+        for (what, ratio, bar) in [("geometric mean", mean, options.mean), ("worst ratio", worst, options.worst)] {
+            if bar.is_finite() {
+                println!("{what} at most {bar}: {}", if ratio <= bar { "met" } else { "missed" });
+            }
+        }
+        return Ok(mean <= options.mean && worst <= options.worst);
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Lets the sides compute in turn, each first in every other round, until the time is up.

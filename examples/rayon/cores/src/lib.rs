@@ -52,19 +52,20 @@ impl fmt::Debug for Program {
     }
 }
 
-/// The whole command line program over `programs`.
+/// The whole command line program over `programs`. Ends with 1 if a bar is missed, and with 2 if something is wrong.
 pub fn main(programs: &[Program]) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["serve", name] => find(programs, name).and_then(serve::serve),
+        ["serve", name] => find(programs, name).and_then(serve::serve).map(|()| true),
         ["compare", other, ref options @ ..] => compare::compare(programs, other, options),
         _ => Err(format!("usage: compare OTHER-BUILD {} | serve PROGRAM", compare::OPTIONS)),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("{CORE}: {error}");
-            ExitCode::FAILURE
+            ExitCode::from(2)
         }
     }
 }

@@ -275,7 +275,7 @@ impl<'scope> ScopeExt<'scope> for Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let (here, pool) = (self.here(), self.pool());
+        let (here, pool) = (self.spawner(), self.pool());
         let entry = self.entry(here, Site::here(Kind::Spawn), f);
         match here {
             Some(processor) => {
@@ -295,13 +295,12 @@ impl<'scope> ScopeExt<'scope> for Scope<'scope> {
     {
         let site = Site::here(Kind::Broadcast);
         let f = Arc::new(f);
+        let here = self.spawner();
         let processors = &self.pool().processors()[..self.pool().in_service()];
         for (index, processor) in processors.iter().enumerate() {
             let f = Arc::clone(&f);
             let place = Broadcast { index, processors: processors.len() };
-            processor
-                .private
-                .post(self.entry(self.here(), site, move |scope: &Scope<'scope>| f(scope, place)));
+            processor.private.post(self.entry(here, site, move |scope: &Scope<'scope>| f(scope, place)));
         }
         self.pool().wake_private();
     }

@@ -8,6 +8,7 @@ use crate::system::affinity::CpuSet;
 use crate::system::process::Generation;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 /// Whether the threads of a pool are fixed. Parsed from, and printed as, `fixed` or `moving`.
 ///
@@ -64,7 +65,7 @@ pub(crate) struct Config {
     /// Whether waits keep to the order of the deque.
     pub(crate) ordered: bool,
     pub(crate) handlers: Handlers,
-    /// Whether a calling thread may be lent a processor.
+    /// Whether the pool's closures may run on the stacks of its callers.
     pub(crate) lends: bool,
     /// Whether forks never rely on the heavy barrier ([`crate::system::barrier`]).
     pub(crate) fence: bool,
@@ -78,4 +79,13 @@ pub(crate) struct Config {
     pub(crate) observer: Option<Box<dyn Observer>>,
     /// The tracer, if the pool has one.
     pub(crate) tracer: Option<Box<dyn Tracer>>,
+}
+
+impl Config {
+    /// A builder for a thread that runs the pool's closures.
+    pub(crate) fn thread(&self, name: Option<&str>) -> thread::Builder {
+        let builder = thread::Builder::new();
+        let builder = name.into_iter().fold(builder, |builder, name| builder.name(name.to_owned()));
+        self.stack_size.into_iter().fold(builder, thread::Builder::stack_size)
+    }
 }

@@ -54,8 +54,8 @@ impl PoolCore {
             }
             let searcher = leaving.filter(|_| carrier.is_some());
             let sentry = searcher.is_some_and(|searcher| self.post_sentry(&mut shared, searcher));
-            // Under the lock, so that whoever queues an entry sees either no searcher, or a searcher that will see the
-            // entry.
+            // Under the lock, so that a thread that queues an entry sees either no searcher, or a searcher that will
+            // see the entry.
             if carrier.is_some() {
                 self.config.strategy.give_up_search(self);
             }

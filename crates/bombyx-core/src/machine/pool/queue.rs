@@ -3,9 +3,11 @@
 //! **Everyone gets a turn.** The queue is first in, first out, both for calls from outside and for ready carriers. A
 //! processor takes a *turn* once in every [`crate::machine::wait::TURNS`] entries that it runs, however many it finds in
 //! its deque. One in [`crate::machine::wait::OWN_TURNS`] turns is for the oldest entry of its own deque, so no entry waits
-//! there for ever. All other turns are for the queue, unless the processor is [out of service](super::resize). So the entry
-//! at place k of the queue begins after at most 2 · k · `TURNS` entries of each processor in service. An entry with k older ones in its deque begins after at most
-//! (k + 1) · `TURNS` · `OWN_TURNS`, unless somebody steals it before.
+//! there for ever. All other turns are for the queue, unless the processor is [out of service](super::resize).
+//!
+//! So the entry at place k of the queue begins after at most 2 · k · `TURNS` entries of each processor in service. An entry
+//! with k older ones in its deque begins after at most (k + 1) · `TURNS` · `OWN_TURNS` entries, unless somebody steals it
+//! before.
 //!
 //! A carrier that waits in a scope may run closures of the scope without end. It gives its processor away for a turn, if
 //! something is queued or if the oldest entry belongs to no scope. Schedulers without

@@ -7,10 +7,10 @@
 //!
 //! # No processor is in the wrong list
 //!
-//! The number changes under the lock of the pool, and whoever changes it sorts both lists before releasing the lock.
-//! Whoever lists a processor reads the number under the same lock. So whenever the lock is free, the idle list holds only
-//! processors in service, and the list of shut processors holds only surplus ones. If a processor is in neither list, a carrier
-//! holds it, or it is on its way to a carrier.
+//! The number changes under the lock of the pool, and the same caller sorts both lists before it releases the lock. A
+//! carrier that lists a processor reads the number under the same lock. So whenever the lock is free, the idle list
+//! holds only processors in service, and the list of shut processors holds only surplus ones. If a processor is in
+//! neither list, a carrier holds it, or it is on its way to a carrier.
 //!
 //! # No wake-up is lost
 //!
@@ -22,19 +22,20 @@
 //!   a searcher that has found nothing ([`PoolCore::retire`]). Under the lock, it leaves the count of searchers. After that, it
 //!   makes sure that every fork notices the processors that rest, looks for work, and wakes somebody if there is any. Its own
 //!   processor is shut and does not rest, but none of these steps depends on that.
-//! - **A processor that was just woken turns out to be surplus.** Whoever woke it has counted it as a searcher, so this is
+//! - **A processor that was just woken turns out to be surplus.** Its waker has counted it as a searcher, so this is
 //!   the same case. If it was given an entry, it runs that entry first.
 //! - **A processor that rests is shut.** It had no duty. If no other processor rests, nothing is promised: all processors in
 //!   service have a carrier, and each of them looks around before it rests.
-//! - **A processor that was shut rests from now on.** Earlier forks may have seen that no processor rests, and have woken nobody.
-//!   So whoever raises the number wakes each of these processors, and they search. If the pool can start no carrier for them,
-//!   it notes that it is *starved*, as always, and whoever lists a spare then wakes somebody.
+//! - **A processor that was shut rests from now on.** Earlier forks may have seen that no processor rests, and have
+//!   woken nobody. So the caller that raises the number wakes each of these processors, and they search. If the pool
+//!   can start no carrier for them, it notes that it is *starved*, as always, and the next thread that lists a spare
+//!   wakes somebody.
 //!
 //! # What a surplus processor has
 //!
-//! When a processor is shut, its deque is empty, and nothing is on its way to it. Private entries may come later. Whoever posts
-//! them also looks among the processors that are shut, and gives this one to a carrier. When the entries are done, it is shut
-//! again. Its offer may still stand: every thief sees the offer, and its join can take it back.
+//! When a processor is shut, its deque is empty, and nothing is on its way to it. Private entries may come later. Their
+//! poster also looks among the processors that are shut, and gives this one to a carrier. When the entries are done, it
+//! is shut again. Its offer may still stand: every thief sees the offer, and its join can take it back.
 //!
 //! A frame that waits on the stack of a surplus processor's carrier needs no processor. When the frame can go on, it gets the
 //! processor of whoever made it ready, or waits in the queue. At least one processor is in service, so somebody serves the

@@ -6,7 +6,7 @@
 //! cores. A round also stores to each processor. If there are no more processors than cores, the same limit holds for these
 //! stores.
 //!
-//! The other costs of sleeping and waking fall on whoever causes them:
+//! The other costs of sleeping and waking fall on the thread that causes them:
 //!
 //! | what | how often |
 //! |---|---|
@@ -70,7 +70,7 @@ impl Rounds {
 
     fn begin_at(&self, now: u64) -> bool {
         let last = self.last.load(Relaxed);
-        // Whoever loses the race comes too early.
+        // The loser of the race comes too early.
         let begins = !Rounds::early(last, now, self.apart)
             && self.last.compare_exchange(last, now, Relaxed, Relaxed).is_ok();
         if begins {

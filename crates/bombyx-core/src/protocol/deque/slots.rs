@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 /// middle of the deque.
 pub(crate) type Slot = AtomicUsize;
 
-/// All places of the buffer. The first one stays empty: whoever looks below the bottom sees that.
+/// All places of the buffer. The first one stays empty: a look below the bottom finds that.
 ///
 /// The ends of a deque point into the buffer, so the buffer is not a `Box`. When a box moves, it becomes the only valid way
 /// to its memory, and earlier pointers into it may no longer be used. This type owns the memory without that rule.

@@ -4,7 +4,7 @@
 //!
 //! Everything happens under one lock. A fork's entry is moved out of the forker's deque into the pool with both locks
 //! held (the pool's first). Under the same locks its job learns the node where it now is ([`Place::Listed`]). From then
-//! on the node's entry is taken out exactly once, under the lock: by whoever searches ([`SharedPool::take`]), which
+//! on the node's entry is taken out exactly once, under the lock: by a searcher ([`SharedPool::take`]), which
 //! tells the job that it is nowhere any more, or by its own join ([`SharedPool::take_back`]). The join knows the node
 //! from the job, and checks under the lock whether the node still holds that very entry. So a node whose number was
 //! used again misleads nobody: no two nodes hold one entry, and a job whose join has not returned shares its address
@@ -19,15 +19,15 @@
 //! serial depth-first execution (DFD §3.2). There, every processor that runs something has a node, so that what it
 //! forks can be put beside that node. The second half of a join goes directly right of it, because it comes later. A
 //! spawned closure goes directly left of it, because it comes before what its parent does next. A frame that waits for
-//! another processor needs no node: whoever finishes last is at the very place where the frame goes on.
+//! another processor needs no node: the processor that finishes last is at the very place where the frame goes on.
 //!
 //! # Taking memory in turn
 //!
 //! A frame that is about to take memory asks whether it is its [turn](SharedPool::turn), that is, whether nothing left
 //! of it could be taken by a processor. Dummy threads are a number at the frame's node ([`SharedPool::delay`]), which
-//! stays the node of a running processor. Whoever finds the node leftmost counts one dummy off: the frame's own
+//! stays the node of a running processor. A processor that finds the node leftmost counts one dummy off: the frame's own
 //! processor or another. If something else comes first, the frame is left at its node with the dummies that remain
-//! ([`SharedPool::put_frame`]), and its processor takes the other thing. Whoever takes the frame gives it a processor.
+//! ([`SharedPool::put_frame`]), and its processor takes the other thing. The taker of the frame gives it its processor.
 //! Waking its carrier takes time, so the frame then asks again. So when the answer is [`Turn::Now`], under the lock,
 //! all dummies have run and everything left of the frame is being worked on. The frame cannot wait for ever: what is
 //! left of it is finite, and the leftmost node is always worked on or open to all.
@@ -168,7 +168,7 @@ impl SharedPool {
         if self.change(&mut inner, own, Position::take_dummy) { Turn::Dummy } else { Turn::Now }
     }
 
-    /// The frame that processor `index` works on is ready. Whoever takes it continues it, when the dummy threads that
+    /// The frame that processor `index` works on is ready. Its taker continues it, when the dummy threads that
     /// it waits for have run. The processor now works on nothing.
     pub(crate) fn put_frame(&self, index: usize, carrier: Entry) {
         let mut inner = lock(&self.inner);

@@ -106,7 +106,7 @@ impl Strategy for Dfdeques {
         }
         let pool = processor.pool();
         let others = || pool.processors().iter().any(Processor::has_something);
-        // What is left in the list is there for whoever draws, so nobody needs this core to bring it.
+        // What is left in the list is there for all that draw, so nobody needs this core to bring it.
         let left = self.ranks.has_left();
         patience.consider(pool.crowded() && !left, left || pool.has_queued() || others())
     }

@@ -23,9 +23,9 @@
 //!
 //! **Hysteresis.** A mugging needs a ratio of speeds above β, and it inverts the ratio. To undo it, the ratio has to
 //! change by more than β². Shares are means over several time slices, paces are medians, and a thief's speed was
-//! measured a short while ago. Whoever took part in an exchange takes part in no other for [`SETTLE`]. So even with β =
-//! 1 a processor moves at most 200 times a second, and with noise of less than a factor β it moves once for each true
-//! change.
+//! measured a short while ago. A processor that took part in an exchange takes part in no other for [`SETTLE`]. So even
+//! with β = 1 a processor moves at most 200 times a second, and with noise of less than a factor β it moves once for
+//! each true change.
 //!
 //! **What carries over from Theorem 6.** The rule is that of Figure 2, but the rate of attempts is not. In §3.1 an idle
 //! processor attempts all the time, at a rate proportional to its speed. A lookout makes P − 1 attempts at a time and
@@ -79,8 +79,8 @@ pub(crate) struct Heterogeneous {
 
 /// What is known of a processor. It moves to another processor together with the CPU.
 struct Known {
-    /// Written by whoever has read the processor's clock. Nobody calls the system under the lock, and only an exchange
-    /// of CPUs waits for it. The fields below are copies of it, for those who only look.
+    /// Written by the thread that has read the processor's clock. Nobody calls the system under the lock, and only an
+    /// exchange of CPUs waits for it. The fields below are copies of it, for those who only look.
     estimate: Mutex<Estimate>,
     /// The latest estimate of the speed.
     speed: AtomicU64,

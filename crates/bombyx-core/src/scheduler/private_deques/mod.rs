@@ -31,7 +31,6 @@ use crate::machine::patience::{BEFORE_HAND_OVER, BEFORE_PARKING, Patience, Wait,
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::strategy::{Counted, Strategy};
-use crate::machine::tracer::Event;
 use crate::protocol::carrier::Enabled;
 use crate::protocol::job::{Entry, Job, Place, belongs_to};
 use crate::protocol::mailbox::Mailbox;
@@ -218,7 +217,7 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
     if processor.post.mailbox.has_mail() {
         if let Some(entry) = open_gift(processor) {
             processor.stats.gifts.add(1);
-            processor.trace(Event::Steals(entry, None));
+            processor.took(entry, None);
             return Some(entry);
         }
     }

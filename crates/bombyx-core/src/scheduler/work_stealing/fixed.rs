@@ -7,19 +7,20 @@
 //!    on. Descendants need no more stack than the serial program, and meet no lock that the serial program would not
 //!    meet.
 //! 2. If there is only other work, the carrier leaves it to the others, and wakes a processor that sleeps.
-//! 3. If for [`LEFT_ALONE`] no processor has rested or searched, nobody comes for that work. Then the carrier runs an
-//!    entry of a deque on top of its stack, if fewer than [`DEEPEST`] frames are buried there.
-//! 4. It runs an entry of the queue, which comes from outside, only at a [`Standstill`]: no processor has run, rested
-//!    or searched for [`NOTHING_RUNS`], and fewer than [`DEEPEST`] frames are buried; or no processor has begun another
-//!    entry for [`STUCK`]. Then the others may be waiting for the very work that nobody takes.
+//! 3. If no processor has rested or searched for [`LEFT_ALONE`], nobody will take that work. Then the carrier runs an entry
+//!    of a deque on top of its stack, if fewer than [`DEEPEST`] frames are buried there.
+//! 4. It runs an entry of the queue, which comes from outside, only at a [`Standstill`]. Then the others may be waiting for
+//!    the very work that nobody takes. The pool is at a standstill if
+//!    - no processor has run, rested or searched for [`NOTHING_RUNS`], and fewer than [`DEEPEST`] frames are buried; or
+//!    - no processor has begun another entry for [`STUCK`].
 //! 5. If there is no work at all, it sleeps. Its processor is in the idle list, so that a fork can wake it.
 //!
 //! Two kinds of work need no patience. The carrier runs its own part of a broadcast at once, because nobody else may
 //! run it. The limit [`DEEPEST`] holds there, too. A carrier that waits for *another* pool has nothing to help with. So
 //! it runs other work at once, and its limit is [`DEEPEST_ELSEWHERE`].
 //!
-//! **What holds.** On top of each buried frame lies one entry, with descendants of what that entry waits for: no more
-//! than the serial program needs. So while some processor begins an entry every [`STUCK`], a stack holds at most 1 +
+//! **What holds.** Each buried frame carries one entry and that entry's descendants, so a level costs at most the serial
+//! stack. So while some processor begins an entry every [`STUCK`], a stack holds at most 1 +
 //! [`DEEPEST`] times what the serial program needs, or 1 + [`DEEPEST_ELSEWHERE`] times if it waits for other pools. In
 //! a wait for its own pool, and without a standstill, a frame is buried only under broadcasts and under work that the
 //! pool has already begun. Buried frames are counted (`in_place` in [`crate::Stats`]). The time bound does not hold: a
@@ -28,7 +29,7 @@
 use super::steal::{rob, steal_anything, take_of_scope, take_own};
 use crate::machine::current;
 use crate::machine::observer::State;
-use crate::machine::patience::Waited;
+use crate::machine::patience::{BEFORE_YIELDING, Waited};
 use crate::machine::processor::Processor;
 use crate::machine::wait::{observe_go_on, run_helping, take_back};
 use crate::protocol::job::{Entry, Job, belongs_to};
@@ -40,10 +41,8 @@ use std::time::{Duration, Instant};
 
 /// How long a waiting carrier looks for work before it sleeps.
 const BEFORE_SLEEPING: Duration = Duration::from_micros(100);
-/// How long a waiting carrier keeps its core before it yields.
-const BEFORE_YIELDING: Duration = Duration::from_micros(5);
-/// How long nothing must run in the pool before a waiting carrier runs other work. Long enough for a processor between
-/// two jobs to find its next one.
+/// How long the pool must be at a standstill, with nothing running, before a waiting carrier runs other work. Long enough
+/// for a processor between two jobs to find its next one.
 const NOTHING_RUNS: Duration = Duration::from_micros(20);
 /// How long a waiting carrier leaves the entries of deques to others while nobody comes. About what a thief needs.
 const LEFT_ALONE: Duration = Duration::from_micros(20);
@@ -147,7 +146,7 @@ impl<'a> Waiting<'a> {
             };
         }
         other |= !processor.private.looks_empty();
-        // Only now: a carrier that still works off its own entries is busy, and answers thieves between them.
+        // Not earlier: while the processor has entries of its own, it counts as busy and answers thieves between them.
         processor.set_busy(false);
         if self.root != 0 {
             if let Some(entry) = self.help() {
@@ -182,8 +181,8 @@ impl<'a> Waiting<'a> {
         Some(entry)
     }
 
-    /// A processor that seems to be inside what the carrier waits for: one that has entries if there is one, else one
-    /// that runs.
+    /// A processor that seems to be inside what the carrier waits for. This prefers one with entries; otherwise it returns
+    /// one that is running.
     ///
     /// A processor is inside a root if it runs what the root names, if it runs something taken from a processor inside
     /// the root, or if everything on its stack descends from the root. What such a processor runs, and what it waits
@@ -298,7 +297,7 @@ impl<'a> Waiting<'a> {
     }
 
     fn spin(&self) {
-        // Whoever runs what this carrier waits for may have no other core to run on.
+        // The thread that runs what this carrier waits for may have no other core to run on.
         if self.since.elapsed() > BEFORE_YIELDING {
             yield_now()
         } else {

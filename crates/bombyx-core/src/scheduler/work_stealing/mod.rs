@@ -77,7 +77,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         processor.deque.take_top(|entry| entry.taken(Place::Nowhere))
     }
 
-    /// The processor stays busy as long as it has entries itself.
+    /// Overrides the default: a processor that begins to wait stays busy while it still has entries.
     fn cease(&self, _processor: &Processor) {}
 
     fn wait(
@@ -92,7 +92,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         if let Some(own) = own_work(processor, root) {
             return own;
         }
-        // Only now: a processor that still works off its own entries is busy, and answers thieves between them.
+        // Not earlier: while the processor has entries of its own, it counts as busy and answers thieves between them.
         processor.set_busy(false);
         let mut other_work = pool.has_queued() || processor.offer.stands();
         for victim in pool.processors() {
@@ -201,7 +201,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return None;
         }
         processor.answer();
-        // Whoever is about to bring work, for example a thread outside the pool, may have no other core to run on.
+        // A thread that is about to bring work, perhaps from outside the pool, may have no other core to run on.
         if pool.crowded() || searched > BEFORE_YIELDING {
             processor.make_room();
             yield_now();

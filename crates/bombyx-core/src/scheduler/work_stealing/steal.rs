@@ -8,10 +8,13 @@
 //!
 //! **A processor that seldom forks exposes its entries.** If it had to be robbed, its leaves take longer than a steal.
 //! So it exposes its entries at its next forks ([`crate::machine::processor::Processor::robbed`]), and thieves take
-//! them at once, under the deque's lock ([`crate::protocol::deque::Deque::steal_free`]). It goes on exposing while
-//! thieves take entries and its forks come at long intervals. Otherwise it returns to its fast path. By then, exposing
-//! has cost less than the interruption did. In ordered pools, where waits keep to the order of the deque, thieves may
-//! always take spawned closures, because no join takes them back.
+//! them at once, under the deque's lock ([`crate::protocol::deque::Deque::steal_free`]). It keeps exposing while it forks
+//! rarely and thieves take the entries. Otherwise it returns to its fast path. By then, exposing has cost less than one
+//! interruption.
+//!
+//! **In ordered pools, thieves may always take spawned closures** under the deque's lock, without a request. No join takes
+//! such closures back. Other pools run spawned closures in place when many wait, so there the thieves' lock would only delay
+//! the spawner.
 
 use crate::machine::patience::Wait;
 use crate::machine::processor::Processor;
@@ -30,11 +33,12 @@ const STAND: Duration = Duration::from_micros(20);
 /// How long a request waits at a processor that rests, before the thief looks elsewhere and lets others use its core.
 const STAND_AT_REST: Duration = Duration::from_micros(5);
 
-/// Takes an entry of the processor itself: the youngest of its deque, else its offer, else the oldest that only this
-/// processor may run. A processor without a frame can have entries in its deque, too. A carrier left them there because
+/// Takes an entry of the processor itself: the youngest of its deque, else its offer, else the oldest of its private
+/// entries. A processor without a frame can have entries in its deque, too. A carrier left them there because
 /// it blocks, or because the closure that spawned them has ended.
 ///
-/// An offered entry counts as stolen, whoever takes it. It left the deque out of turn, so its join may miss.
+/// An offered entry counts as stolen, even if its own processor takes it. It left the deque out of turn, so its join
+/// may miss.
 pub(in crate::scheduler) fn take_own(processor: &Processor) -> Option<Entry> {
     let offered = || processor.offer.take().inspect(|&entry| processor.stole(entry, Some(processor)));
     let open = || processor.deque.take_youngest(|_| true).or_else(offered);
@@ -42,7 +46,7 @@ pub(in crate::scheduler) fn take_own(processor: &Processor) -> Option<Entry> {
 }
 
 /// The youngest entry of the processor's deque that was spawned in the scope with this root. In an ordered pool, `None`
-/// while entries of other scopes lie on top of that entry: those go first, on other processors.
+/// while entries of other scopes lie on top of that entry: other processors must take those first.
 pub(super) fn take_of_scope(processor: &Processor, root: usize) -> Option<Entry> {
     let ordered = processor.pool().config.ordered;
     let mut covered = false;
@@ -116,8 +120,7 @@ pub(in crate::scheduler) fn rob(
     free(victim, want).or_else(|| rob_by(thief, victim, want, stop, escalated))
 }
 
-/// Like [`rob`], but takes nothing without the victim's help at first. If the victim does not answer in time,
-/// `escalate` robs it.
+/// Like [`rob`], but asks first, and calls `escalate` only when no answer comes in time.
 pub(in crate::scheduler) fn rob_by(
     thief: &Processor,
     victim: &Processor,
@@ -160,8 +163,7 @@ pub(in crate::scheduler) fn rob_by(
 }
 
 /// The oldest entry of `victim`, if it can be taken without the heavy barrier. Takes loose entries only in ordered
-/// pools. In other pools, a processor that spawns without end serves its thieves now and then, and must not wait for a
-/// lock that they hold.
+/// pools. In other pools it does not: there, a lock held by thieves would delay an owner that spawns continuously.
 fn free(victim: &Processor, want: usize) -> Option<Entry> {
     victim.deque.steal_free(want, victim.pool().config.ordered).inspect(|entry| {
         if entry.is_stack() {

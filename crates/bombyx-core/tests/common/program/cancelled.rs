@@ -2,7 +2,8 @@
 //! ran, ran once; a reducer lists it in the serial order; and the result says whether anything is missing.
 
 use super::{Action, Affine, How, Run, Value};
-use bombyx::{CancelToken, Cancelled, Reducer, join, reducers::Append, scope};
+use bombyx::{CancelToken, Cancelled, Reducer, join, reducers::Append, scope, try_for_each};
+use std::time::{Duration, Instant};
 
 /// What is cancelled.
 #[derive(Clone, Copy, Debug)]
@@ -17,12 +18,38 @@ pub(super) enum Stopped {
     MapReduce,
     /// A tree of [`CancelToken::join`].
     Tree,
+    /// [`try_for_each`]. It has no token: the iteration that cancels the others fails, and so does a later one.
+    TryForEach,
+}
+
+/// When the token is cancelled if nobody cancels it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deadline {
+    None,
+    /// Before anything begins.
+    Over,
+    Soon(Duration),
+    Far,
+}
+
+impl Deadline {
+    /// A token that also has a parent without a deadline.
+    fn token(self) -> CancelToken {
+        let parent = CancelToken::new();
+        match self {
+            Deadline::None => parent.child(),
+            Deadline::Over => parent.child_with_deadline(Instant::now()),
+            Deadline::Soon(time) => parent.child_with_deadline(Instant::now() + time),
+            Deadline::Far => CancelToken::with_timeout(Duration::MAX).child(),
+        }
+    }
 }
 
 /// So many closures, of which one cancels the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) what: Stopped,
+    pub(super) deadline: Deadline,
     pub(super) closures: usize,
     /// The number of the closure that cancels. If there is none with this number, nothing is cancelled.
     pub(super) at: usize,
@@ -39,8 +66,9 @@ impl From<Part> for Action {
 impl Run<'_> {
     pub(super) fn cancelled(&self, part: Part) -> Value {
         let list = Reducer::new(Append::<Vec<usize>>::new());
-        let token = CancelToken::new().child();
-        let Part { what, closures, at, by_body } = part;
+        let Part { what, deadline, closures, at, by_body } = part;
+        let token = deadline.token();
+        let has_token = !matches!(what, Stopped::Scope(_) | Stopped::TryForEach);
         let one = |number: usize, cancel: &dyn Fn()| {
             // Something that forks, so that thieves take parts of it.
             let (left, ()) = join(|| self.census.count(number), || list.with(|list| list.push(number)));
@@ -93,6 +121,16 @@ impl Run<'_> {
                 );
                 Some(result.is_ok_and(|all| all.iter().map(|one| one.0).eq(0..closures)))
             }
+            Stopped::TryForEach => {
+                let fails = |number| number == at || number == at + 3;
+                let result = try_for_each(0..closures, |number| {
+                    drop(one(number, &|| ()));
+                    if fails(number) { Err(number) } else { Ok(()) }
+                });
+                let expected = if at < closures { Err(at) } else { Ok(()) };
+                assert_eq!(result, expected, "{part:?}: the first error arrives");
+                None
+            }
             Stopped::Tree => {
                 let leaf = |number| one(number, &|| token.cancel());
                 Some(tree(&token, 0, closures, &leaf).is_ok())
@@ -108,10 +146,29 @@ impl Run<'_> {
                 "{part:?}: closures ran after the end: {ran:?}"
             );
         }
-        if let Some(complete) = complete {
-            assert_eq!(complete, ran.len() == closures, "{part:?}: the result tells what is missing");
+        if matches!(what, Stopped::TryForEach) {
+            let before = closures.min(at + 1);
+            assert!(
+                ran.iter().take(before).copied().eq(0..before),
+                "{part:?}: all before the error: {ran:?}"
+            );
         }
-        if at >= closures {
+        // A tree of one leaf asks no token.
+        let has_token = has_token && !(matches!(what, Stopped::Tree) && closures < 2);
+        let may_come = has_token && !matches!(deadline, Deadline::None | Deadline::Far);
+        if has_token && deadline == Deadline::Over {
+            assert_eq!(ran, [], "{part:?}: nothing begins after the deadline");
+        }
+        if let Some(complete) = complete {
+            // The body of a scope without closures may be what is missing.
+            let nothing_to_do = closures == 0 && may_come;
+            let all_ran = ran.len() == closures;
+            assert!(
+                complete == all_ran || nothing_to_do,
+                "{part:?}: the result tells what is missing: {ran:?}"
+            );
+        }
+        if at >= closures && !may_come {
             assert_eq!(ran.len(), closures, "{part:?}: nobody has cancelled anything");
         }
         self.value(Affine::IDENTITY)

@@ -1,6 +1,6 @@
 //! Draws random programs.
 
-use super::cancelled::{Part, Stopped};
+use super::cancelled::{Deadline, Part, Stopped};
 use super::{Action, How, Node, Number, Opened, Threads, Wanted};
 use crate::common::Rng;
 use std::ops::Range;
@@ -9,6 +9,9 @@ use std::time::Duration;
 pub(super) struct Draw<'a> {
     pub(super) rng: &'a mut Rng,
     pub(super) threads: Threads,
+    /// Whether the program changes the number of processors. Then it does not broadcast, because the number of parts is
+    /// not determined.
+    pub(super) resizes: bool,
     pub(super) nodes: usize,
     /// What [`BOUND`](super::BOUND) is bound to, where the next node runs.
     pub(super) bound: Option<Number>,
@@ -34,8 +37,8 @@ impl Draw<'_> {
     }
 
     fn leaf(&mut self, panics: bool) -> Action {
-        let broadcasts = self.threads != Threads::FewAndNoneBlocks;
-        match self.rng.below(24) {
+        let broadcasts = self.threads != Threads::FewAndNoneBlocks && !self.resizes;
+        match self.rng.below(28) {
             0..6 => Action::Leaf,
             6..9 => Action::Spin(self.rng.below(3_000) as u32),
             9..11 => Action::Yield,
@@ -53,20 +56,34 @@ impl Draw<'_> {
                 Action::Task(wanted[self.rng.below(4)])
             }
             22 => self.cancelled().into(),
+            23 => Action::PerProcessor(self.rng.below(40)),
+            24 => {
+                let most = if self.rng.one_in(4) { 400 } else { 20 };
+                let closures = self.rng.below(most);
+                Action::Touchy(closures, self.rng.below(3 * closures + 1), self.how())
+            }
+            25..27 if self.resizes => Action::Resize(self.rng.below(1_000)),
             _ => Action::Leaf,
         }
     }
 
     fn cancelled(&mut self) -> Part {
         let closures = if self.rng.one_in(8) { self.rng.below(400) } else { self.rng.below(12) };
-        let what = match self.rng.below(5) {
+        let what = match self.rng.below(6) {
             0 => Stopped::Scope(self.how()),
             1 => Stopped::TokenScope(self.how()),
             2 => Stopped::ForEach,
             3 => Stopped::MapReduce,
+            4 => Stopped::TryForEach,
             _ => Stopped::Tree,
         };
-        Part { what, closures, at: self.rng.below(closures + 2), by_body: self.rng.one_in(2) }
+        let deadline = match self.rng.below(8) {
+            0 => Deadline::Over,
+            1 | 2 => Deadline::Soon(Duration::from_micros(self.rng.below(300) as u64)),
+            3 => Deadline::Far,
+            _ => Deadline::None,
+        };
+        Part { what, deadline, closures, at: self.rng.below(closures + 2), by_body: self.rng.one_in(2) }
     }
 
     fn how(&mut self) -> How {

@@ -8,13 +8,14 @@
 mod cancelled;
 mod draw;
 mod serial;
+mod values;
 
 use super::{Census, Counted, Rng, wait_until};
 use bombyx::dropin::{BuilderExt as _, HandleExt as _, ScopeExt as _, has_pending, yield_local, yield_now};
 use bombyx::{
-    CancelToken, Cancelled, Handle, Monoid, Pool, Reducer, Scope, TaskLocal, block_on, blocking, charge,
-    checkpoint, for_each, join, join_all, join_context, map_reduce, reducers::Append, release, reserve,
-    scope,
+    CancelToken, Cancelled, Error, Handle, Pool, Reducer, Scope, TaskLocal, block_on, blocking, charge,
+    checkpoint, for_each, join, join_all, join_context, join3, map_reduce, reducers::Append, release,
+    reserve, scope,
 };
 use draw::Draw;
 use serial::Serial;
@@ -25,6 +26,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
+use values::{Compose, Meanwhile};
 
 type Number = usize;
 
@@ -46,7 +48,7 @@ enum Action {
     Broadcast(bool),
     Sequence(Vec<Node>),
     Join(Box<[Node; 2]>),
-    /// [`join_all`]
+    /// [`join_all`], or [`join3`] of three.
     JoinAll(Vec<Node>),
     /// [`join_context`]
     JoinContext(Box<[Node; 2]>),
@@ -89,25 +91,16 @@ enum Action {
     Cancelled(cancelled::Part),
     /// Inside of [`Reducer::with`].
     Within(Box<Node>),
+    /// Values that so many closures take turns with.
+    PerProcessor(usize),
+    /// So many closures beside a reducer whose operation panics when it meets a certain number.
+    Touchy(usize, usize, How),
+    /// [`Pool::set_processors`], where the pool allows it. The number may be any.
+    Resize(usize),
 }
 
 /// What the nodes inherit.
 static BOUND: TaskLocal<Number> = TaskLocal::new();
-
-/// Composes maps.
-struct Compose;
-
-impl Monoid for Compose {
-    type View = Affine;
-
-    fn identity(&self) -> Affine {
-        Affine::IDENTITY
-    }
-
-    fn combine(&self, left: &mut Affine, right: Affine) {
-        *left = left.then(right);
-    }
-}
 
 /// What becomes of a task.
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +149,7 @@ struct Node {
 pub(crate) struct Program {
     root: Node,
     nodes: usize,
+    meanwhile: Meanwhile,
 }
 
 /// The map x → a·x + b modulo 2⁶⁴.
@@ -207,10 +201,15 @@ impl Program {
 
     /// A program of about `size` nodes that relies only on these threads.
     pub(crate) fn draw(rng: &mut Rng, size: usize, threads: Threads) -> Program {
-        let panics = rng.one_in(3);
-        let mut draw = Draw { rng, threads, nodes: 0, bound: None, adds: true };
+        let (panics, resizes) = (rng.one_in(3), rng.one_in(4));
+        let meanwhile = match rng.below(8) {
+            0 => Meanwhile::Forks,
+            1 if threads != Threads::FewAndNoneBlocks => Meanwhile::Blocks,
+            _ => Meanwhile::Nothing,
+        };
+        let mut draw = Draw { rng, threads, resizes, nodes: 0, bound: None, adds: true };
         let root = draw.node(size, panics);
-        Program { root, nodes: draw.nodes }
+        Program { root, nodes: draw.nodes, meanwhile }
     }
 }
 
@@ -219,6 +218,8 @@ impl Program {
 /// One execution of a program.
 struct Run<'a> {
     pool: &'a Pool,
+    /// How many processors the pool has at the beginning and at the end.
+    processors: usize,
     other: &'a Pool,
     counts: Arc<[AtomicU32]>,
     /// Detached closures that have not ended.
@@ -300,6 +301,10 @@ impl Run<'_> {
                 return self.combine(a, b);
             }
             Action::JoinAll(nodes) => {
+                if let [a, b, c] = &nodes[..] {
+                    let (a, b, c) = join3(|| self.node(a), || self.node(b), || self.node(c));
+                    return self.combine(self.combine(a, b), c);
+                }
                 let closures: Vec<_> = nodes.iter().map(|node| || self.node(node)).collect();
                 let values = join_all(closures).into_iter();
                 return values.fold(self.value(Affine::IDENTITY), |sum, value| self.combine(sum, value));
@@ -370,6 +375,12 @@ impl Run<'_> {
                     value
                 });
             }
+            Action::PerProcessor(iterations) => self.per_processor(*iterations),
+            Action::Touchy(closures, at, how) => self.touchy(*closures, *at, *how),
+            Action::Resize(number) => match self.pool.set_processors(1 + number % self.processors) {
+                Ok(()) | Err(Error::NotResizable) => {}
+                Err(error) => panic!("{error}"),
+            },
             Action::Blocking(node) => return blocking(|| self.node(node)),
             Action::Run(node) => return self.pool.run(|| self.node(node)),
             Action::Elsewhere(node) => return self.other.run(|| self.node(node)),
@@ -525,13 +536,15 @@ impl Program {
             processors: pool.processors() as u32,
         };
         let expected = self.root.serial(&mut serial);
+        let processors = pool.processors();
         let mut run = Run {
             pool,
+            processors,
             other,
             counts: (0..self.nodes).map(|_| AtomicU32::new(0)).collect(),
             detached: Arc::default(),
             census: Census::default(),
-            order: Reducer::new(Compose),
+            order: Reducer::new(Compose(self.meanwhile)),
         };
         let result = panic::catch_unwind(AssertUnwindSafe(|| pool.run(|| self_check(&run, &self.root))));
         match (result, expected) {
@@ -550,6 +563,9 @@ impl Program {
             (Err(payload), Ok(_)) => panic::resume_unwind(payload),
         }
         wait_until(|| run.detached.load(SeqCst) == 0);
+        if pool.processors() != processors {
+            pool.set_processors(processors).expect("the program has resized the pool");
+        }
         let counts: Vec<u32> = run.counts.iter().map(|count| count.load(SeqCst)).collect();
         assert_eq!(counts, serial.counts, "every closure runs exactly once");
         assert_eq!(run.order.take(), serial.order, "the reducer's order is the serial one");

@@ -94,6 +94,9 @@ impl Node {
             }
             Action::Leaf
             | Action::Cancelled(_)
+            | Action::PerProcessor(_)
+            | Action::Touchy(..)
+            | Action::Resize(_)
             | Action::Spin(_)
             | Action::Yield
             | Action::YieldTo(_)

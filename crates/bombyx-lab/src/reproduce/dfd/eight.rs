@@ -2,7 +2,7 @@
 //! machine, so times say nothing. But eight processors of the runtime itself decide which threads are alive and what
 //! they hold.
 
-use super::order::{Counted, NEAREST, five, four, heaps_in_order, nearest};
+use super::order::{Counted, NEAREST, ORDER, five, four, heaps_in_order, nearest};
 use super::{EIGHT, paper};
 use crate::Result;
 use crate::contender::pool_of;
@@ -76,16 +76,14 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
         sheets.push(sheet);
         let threads: Vec<Counted> = all.iter().map(|peaks| peaks.threads).collect();
         let heaps: Vec<[u64; 4]> = all.iter().map(|peaks| four(peaks.heap)).collect();
-        let text = format!(
-            "FIFO ≫ WS ≥ DFD ≥ ADF in living threads, up to a tenth and four threads, {}",
-            Counted::verdict(&threads, &format!("{grain} grain"))
-        );
-        verdicts.judge(Counted::all_in_order(&threads), text);
+        judge(&mut verdicts, &threads, &format!("{grain} grain"));
         let (in_order, much) = heaps_in_order(&heaps);
-        let claim = format!("and in heap memory, up to a tenth, of those that use much, at {grain} grain");
+        let claim = format!(
+            "FIFO ≥ WS ≥ DFD ≥ ADF in heap memory, up to a tenth, where it is much, at {grain} grain"
+        );
         verdicts.count(&claim, in_order, much, None);
     }
-    verdicts.judge(Counted::all_in_order(&as_the_paper), Counted::verdict(&as_the_paper, NEAREST));
+    judge(&mut verdicts, &as_the_paper, NEAREST);
     verdicts.note(
         "numbers of threads differ, as in Figure 8; eight processors on fewer cores take turns of milliseconds, \
          and a processor that waits for its turn makes no progress",
@@ -115,6 +113,12 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
         differs: texts.1,
         plot: bars.draw()?,
     })
+}
+
+/// Judges the order of living threads at some grain.
+fn judge(verdicts: &mut Verdicts, threads: &[Counted], grain: &str) {
+    let text = format!("{ORDER} holds {}", Counted::verdict(threads, grain));
+    verdicts.judge(Counted::all_in_order(threads), text);
 }
 
 fn runs(lab: &Lab) -> usize {

@@ -15,7 +15,7 @@ mod memory;
 mod order;
 mod tradeoff;
 
-use self::order::{Counted, NEAREST, counted_here, five, nearest};
+use self::order::{Counted, NEAREST, ORDER, counted_here, five, nearest};
 use super::exhibit::{Exhibit, Page, Sheet, Space, none};
 use super::lab::{Lab, lane};
 use super::plot::{Bars, Scale, Whose};
@@ -427,7 +427,7 @@ fn figure_8(lab: &Lab) -> Result<Page> {
         None,
     );
     verdicts.note(format!(
-        "measured on {p} processors, where DFD-inf is work stealing: {}",
+        "measured on {p} processors, where DFD-inf is work stealing, {ORDER} holds {}",
         verdicts_here.join(", ")
     ));
     let carriers: Vec<u64> = Grain::ALL

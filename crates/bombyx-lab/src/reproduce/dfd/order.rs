@@ -70,7 +70,7 @@ impl Counted {
         std::array::from_fn(|nth| geometric_mean(counted.iter().map(|one| one.0[nth] as f64)).unwrap_or(0.0))
     }
 
-    /// Both in words.
+    /// For how many [`ORDER`] holds, and the means, in words.
     pub(super) fn verdict(counted: &[Counted], grains: &str) -> String {
         let [paper, larger] = Counted::ordered(counted);
         let [fifo, adf, dfd, more, ws] = Counted::means(counted);
@@ -81,6 +81,9 @@ impl Counted {
         )
     }
 }
+
+/// What [`Counted::verdict`] counts.
+pub(super) const ORDER: &str = "FIFO > WS ≥ DFD ≥ ADF in living threads, up to a tenth and four threads,";
 
 /// What [`nearest`] chooses.
 pub(super) const NEAREST: &str = "the grain that is nearest to the paper's fine one";

@@ -389,7 +389,8 @@ macro_rules! adapters {
         // ---- How the loop runs ----------------------------------------------------------------------------------
 
         /// Splits this loop in the same way in every run, on any number of processors, so that a sum of floats is always
-        /// the same. Put this last in the chain.
+        /// the same. Put this last in the chain. To collect into a vector that you have, use
+        /// [`par_extend`](ParallelExtend::par_extend).
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -419,7 +420,8 @@ macro_rules! adapters {
         }
 
         /// Calls `tell` at the end with what the loop did: splits, steals, the size of blocks, how evenly the work was
-        /// shared. Put this last in the chain.
+        /// shared. Put this last in the chain. To collect into a vector that you have, use
+        /// [`par_extend`](ParallelExtend::par_extend).
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -436,6 +438,9 @@ macro_rules! adapters {
 
         /// Gives the closures a value for each processor that takes part, made by `init`. For closures that need scratch
         /// space or count something. The loop hands all values back at the end.
+        ///
+        /// No two closures have a value at the same time. So if closures join or block, there may be more values than
+        /// processors: a closure that waits keeps its value, and meanwhile its processor may go on with others.
         ///
         /// ```
         /// use bombyx::prelude::*;
