@@ -180,6 +180,7 @@ where
 /// Takes a pair out of its box. Not inlined, so that [`join_at`] needs no register for one result while it frees the box.
 #[cold]
 #[inline(never)]
+#[expect(clippy::boxed_local, reason = "the caller would unbox it otherwise")]
 fn unboxed<T>(pair: Box<T>) -> T {
     *pair
 }
