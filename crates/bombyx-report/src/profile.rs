@@ -35,9 +35,10 @@ fn sentences(profile: &Profile) -> Vec<String> {
         false => "the machine was too busy to measure what steals cost".to_owned(),
     };
     let mut sentences = vec![format!(
-        "The work is {}, the span {}: parallelism {:.1}; {burdened}.",
+        "The work is {}, the span {}: parallelism {}{:.1}; {burdened}.",
         time(profile.work_ns as f64),
         time(profile.span_ns as f64),
+        if scaling.at_least { "at least " } else { "" },
         scaling.parallelism(),
     )];
     if let Some(comparison) = comparison {
