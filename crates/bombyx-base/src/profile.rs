@@ -128,20 +128,12 @@ pub struct Costs {
 pub struct Usage {
     /// Time on a CPU, of all threads.
     pub cpu_ns: u64,
-    /// How often a thread gave up its CPU: it slept, or waited for a lock, a file, a child.
-    pub voluntary_switches: u64,
-    /// How often the system took the CPU from a thread that could have gone on.
-    pub involuntary_switches: u64,
     /// The most memory that the process had.
     #[cfg_attr(feature = "serde", serde(default))]
     pub peak_memory_bytes: u64,
     /// Time that a hypervisor took from the CPUs, from the first pool on.
     #[cfg_attr(feature = "serde", serde(default))]
     pub stolen_ns: u64,
-    /// Time in which some thread of the machine, of this program or another, could have gone on and had no CPU, from the
-    /// first pool on.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub pressure_ns: u64,
 }
 
 /// A time without a run: code outside all pools.
@@ -233,6 +225,11 @@ impl SiteProfile {
         self.kind != "run"
     }
 
+    /// Whether it makes one piece for each thread: rayon's `par_bridge`.
+    pub fn pieces_are_threads(&self) -> bool {
+        self.kind == "par_bridge"
+    }
+
     /// Mean work of a closure in nanoseconds.
     pub fn grain_ns(&self) -> f64 {
         self.work_ns as f64 / self.forks.max(1) as f64
@@ -310,6 +307,12 @@ impl Profile {
         if self.span_ns == 0 { 0.0 } else { (span_ns as f64 / self.span_ns as f64).min(1.0) }
     }
 
+    /// The share of the span in calls that make one piece for each thread, however many more could work.
+    pub fn unseen_share_of_span(&self) -> f64 {
+        let unseen = self.sites.iter().filter(|site| site.pieces_are_threads());
+        self.share_of_span(unseen.fold(0, |sum: u64, site| sum.saturating_add(site.span_ns)))
+    }
+
     /// The share of the span that is in no forked closure.
     pub fn serial_share_of_span(&self) -> f64 {
         let forking = self.sites.iter().filter(|site| site.forks_here());
@@ -370,10 +373,8 @@ impl Profile {
         }
         if let Some(usage) = self.usage {
             write!(out, "\"usage\":{{\"cpu_ns\":{},", usage.cpu_ns)?;
-            write!(out, "\"voluntary_switches\":{},", usage.voluntary_switches)?;
-            write!(out, "\"involuntary_switches\":{},", usage.involuntary_switches)?;
             write!(out, "\"peak_memory_bytes\":{},", usage.peak_memory_bytes)?;
-            writeln!(out, "\"stolen_ns\":{},\"pressure_ns\":{}}},", usage.stolen_ns, usage.pressure_ns)?;
+            writeln!(out, "\"stolen_ns\":{}}},", usage.stolen_ns)?;
         }
         out.write_str("\"gaps\":[")?;
         list(out, &self.gaps, |out, gap| {

@@ -190,11 +190,12 @@ impl Scaled {
     fn table(&self, style: Style) -> String {
         let whole = (self.scaling.work + self.scaling.serial).max(f64::MIN_POSITIVE);
         let mut out = format!(
-            "{}: work {}, span {}, parallelism {:.1}; {:.1} with the code outside of pools, {:.1} % of the time on one \
+            "{}: work {}, span {}, parallelism {}{:.1}; {:.1} with the code outside of pools, {:.1} % of the time on one \
              processor",
             self.profile.program,
             time(self.scaling.work),
             time(self.scaling.span),
+            if self.scaling.at_least { "at least " } else { "" },
             self.scaling.parallelism(),
             self.scaling.whole_parallelism(),
             100.0 * self.scaling.serial / whole
@@ -206,7 +207,7 @@ impl Scaled {
             .numbers("range", 21)
             .extra()
             .numbers("speedup", 8)
-            .numbers("likely", 8)
+            .numbers(if self.scaling.at_least { "at least" } else { "likely" }, 8)
             .numbers("from", 8)
             .numbers("to", 8)
             .words("measured", 8);

@@ -179,6 +179,28 @@ fn a_steal_is_told_from_both_sides() {
     assert_eq!(trace.notes["interrupted"], "false");
 }
 
+/// Both halves wait for each other, so the second is stolen. Their results have the same type.
+#[test]
+fn joins_from_outside_have_the_names_of_their_closures() {
+    const TEST: &str = "joins_from_outside_have_the_names_of_their_closures";
+    fn one(both: &Barrier) {
+        join(|| both.wait(), || both.wait());
+    }
+    fn other(both: &Barrier) {
+        join(|| both.wait(), || both.wait());
+    }
+    if child::is_child(TEST) {
+        let both = Barrier::new(2);
+        one(&both);
+        return other(&both);
+    }
+    let trace = traced(TEST, &[("BOMBYX_PROCESSORS", "2")]);
+    for name in [format!("{TEST}::one::"), format!("{TEST}::other::")] {
+        let named = trace.codes.iter().filter(|(_, closure)| closure.contains(&name)).count();
+        assert_eq!(named, 1, "{name}: {:?}", trace.codes);
+    }
+}
+
 #[test]
 fn regions_blocking_and_marks_are_told() {
     if child::is_child("regions_blocking_and_marks_are_told") {

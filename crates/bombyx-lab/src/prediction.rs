@@ -17,6 +17,7 @@ use bombyx_profile::{Band, Profile, Scaling};
 use bombyx_sim::Simulation;
 use bombyx_workloads::{Grain, Size, Workload};
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::File;
 
 /// What is compared.
@@ -41,6 +42,10 @@ const TWO: u32 = 2;
 const SEEDS: u64 = 5;
 /// How near the simulator should come.
 const NEAR: f64 = 0.1;
+/// The share of the programs that must lie in their bands.
+const MOST_INSIDE: f64 = 0.9;
+/// The mean width that a band may have, as a share of its middle: a wider one helps nobody.
+const NARROW: f64 = 0.3;
 
 /// One program: times in seconds.
 struct Compared {
@@ -67,11 +72,12 @@ impl Compared {
     }
 }
 
-/// Compares program by program and shows the results line by line.
+/// Compares program by program and shows the results line by line. Returns whether the bands are good: enough programs lie
+/// in them, and they are narrow.
 ///
 /// # Errors
 /// If a result is wrong, or a program cannot be recorded.
-pub fn run(plan: &Plan, style: Style, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+pub fn run(plan: &Plan, style: Style, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<bool> {
     let table = Table::new(style)
         .words("program", 24)
         .numbers("T1", 9)
@@ -115,20 +121,60 @@ pub fn run(plan: &Plan, style: Style, say: &mut dyn FnMut(&str) -> Result<()>) -
         progress.step();
     }
     drop(progress);
-    let of = all.len().max(1);
-    let inside = all.iter().filter(|compared| compared.inside()).count();
-    let width = all.iter().map(|compared| compared.band.width()).sum::<f64>() / of as f64;
+    let bands: Vec<(Band, f64)> = all.iter().map(|compared| (compared.band, compared.speedup())).collect();
+    let verdict = Verdict::of(&bands);
     let errors: Vec<f64> = all.iter().filter_map(Compared::error).collect();
     say(&format!(
-        "\n{inside} of {of} in their band ({:.0} %), whose mean width is {:.0} % of its middle; {} of {} simulated within \
-         {:.0} %\n",
-        100.0 * inside as f64 / of as f64,
-        100.0 * width,
+        "\n{verdict}\n{} of {} simulated within {:.0} %\n",
         errors.iter().filter(|&&error| near(error)).count(),
         errors.len(),
         100.0 * NEAR
     ))?;
-    Ok(())
+    Ok(verdict.is_good())
+}
+
+/// How good the bands of some programs are.
+struct Verdict {
+    programs: usize,
+    inside: usize,
+    /// The mean width of the bands, as a share of their middle.
+    width: f64,
+}
+
+impl Verdict {
+    /// From bands and measured speedups.
+    fn of(bands: &[(Band, f64)]) -> Self {
+        Self {
+            programs: bands.len(),
+            inside: bands.iter().filter(|(band, speedup)| band.contains(*speedup)).count(),
+            width: bands.iter().map(|(band, _)| band.width()).sum::<f64>() / bands.len().max(1) as f64,
+        }
+    }
+
+    fn share(&self) -> f64 {
+        self.inside as f64 / self.programs.max(1) as f64
+    }
+
+    fn is_good(&self) -> bool {
+        self.share() >= MOST_INSIDE && self.width <= NARROW
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} of {} in their band ({:.0} %; at least {:.0} % must be), whose mean width is {:.0} % of its middle (at \
+             most {:.0} %)",
+            if self.is_good() { "good" } else { "NOT GOOD" },
+            self.inside,
+            self.programs,
+            100.0 * self.share(),
+            100.0 * MOST_INSIDE,
+            100.0 * self.width,
+            100.0 * NARROW
+        )
+    }
 }
 
 /// The median.
@@ -197,4 +243,27 @@ fn simulated(workload: &dyn Workload, plan: &Plan) -> Result<f64> {
         sum += outcome.map_err(|error| error.to_string())?.time();
     }
     Ok(sum / SEEDS as f64 / work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_must_be_right_and_narrow() {
+        let band = |from: f64, to: f64| Band { likely: from, from, to };
+        let verdict = |band: Band, outside: usize| {
+            let speedups = (0..20).map(|nth| if nth < outside { 9.0 } else { 1.9 });
+            Verdict::of(&speedups.map(|speedup| (band, speedup)).collect::<Vec<_>>())
+        };
+        assert!(verdict(band(1.7, 2.0), 2).is_good());
+        assert!(!verdict(band(1.7, 2.0), 3).is_good(), "too many outside");
+        assert!(!verdict(band(1.0, 2.0), 0).is_good(), "too wide");
+        assert!(!Verdict::of(&[]).is_good(), "nothing was compared");
+        assert_eq!(
+            verdict(band(1.7, 2.0), 3).to_string(),
+            "NOT GOOD: 17 of 20 in their band (85 %; at least 90 % must be), whose mean width is 16 % of its middle (at \
+             most 30 %)"
+        );
+    }
 }

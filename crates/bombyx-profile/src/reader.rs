@@ -157,7 +157,6 @@ fn check(profile: &Profile) -> Result<(), ReadError> {
     if let Some(usage) = profile.usage {
         possible("usage.cpu_ns", usage.cpu_ns)?;
         possible("usage.stolen_ns", usage.stolen_ns)?;
-        possible("usage.pressure_ns", usage.pressure_ns)?;
     }
     if profile.burdened_span_ns < profile.span_ns {
         return absurd(

@@ -10,7 +10,8 @@
 //!
 //! A prediction is one [`Band`]: likely, and from–to. *Likely* has c = 1 and the growth that was measured. *To* has c = 0
 //! and no more growth than was measured. *From* has c = 1.7 and a growth that goes on with every further processor. If the
-//! program was measured on that many processors, the measured speedup is the prediction.
+//! program was measured on that many processors, the measured speedup is the prediction. If the span is only an upper
+//! bound ([`Scaling::at_least`]), *likely* is the least to expect, and *to* ignores the span.
 
 use crate::{Comparison, Profile};
 use serde::Serialize;
@@ -27,13 +28,15 @@ const UNKNOWN_GROWTH: f64 = 1.25;
 const FASTER_GROWTH: f64 = 1.5;
 /// Strands that take less time beside others than alone (caches) do not get faster than this.
 const LEAST_GROWTH: f64 = 0.7;
+/// With less than this share of the span in pieces that depend on the number of threads, parallelism counts as known.
+const MUCH_UNSEEN: f64 = 0.1;
 
 /// What determines how a program scales, in seconds (or in any other unit, as long as all use the same).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Scaling {
     /// T1: the work on one processor.
     pub work: f64,
-    /// T∞.
+    /// T∞, or an upper bound of it.
     pub span: f64,
     /// T̂∞: the span with the costs of steals and hand-overs along it.
     pub burdened_span: f64,
@@ -43,6 +46,9 @@ pub struct Scaling {
     pub growth: Option<Beside>,
     /// The share of the time in which the program had no CPU. It makes all figures uncertain.
     pub disturbed: f64,
+    /// Whether a call that makes one piece for each thread is much of the span. Then more threads would show more
+    /// parallelism.
+    pub at_least: bool,
 }
 
 /// What a run on several processors has shown.
@@ -92,7 +98,7 @@ pub struct Prediction {
 impl Scaling {
     /// From work, span and burdened span, in the same unit.
     pub fn new(work: f64, span: f64, burdened_span: f64) -> Self {
-        Self { work, span, burdened_span, serial: 0.0, growth: None, disturbed: 0.0 }
+        Self { work, span, burdened_span, serial: 0.0, growth: None, disturbed: 0.0, at_least: false }
     }
 
     /// Of a profiled program, with the code outside of pools.
@@ -109,6 +115,7 @@ impl Scaling {
         let mut scaling = Self {
             serial: seconds(alone.outside_ns()),
             disturbed: disturbed(alone).max(comparison.map_or(0.0, |comparison| disturbed(comparison.many))),
+            at_least: alone.unseen_share_of_span() >= MUCH_UNSEEN,
             ..Self::new(seconds(alone.work_ns), seconds(alone.span_ns), seconds(alone.burdened_span_ns))
         };
         scaling.growth = comparison.map(|comparison| scaling.beside(&comparison));
@@ -133,7 +140,7 @@ impl Scaling {
         Beside { processors, factor, speedup: Some(speedup) }
     }
 
-    /// T1 / T∞, or infinity if the span is zero, or 1 if nothing was done.
+    /// T1 / T∞, or infinity if the span is zero, or 1 if nothing was done. At least this, if [`Self::at_least`] says so.
     pub fn parallelism(&self) -> f64 {
         ratio(self.work, self.span)
     }
@@ -184,7 +191,8 @@ impl Scaling {
             return Band { likely: speedup, from: speedup / noise, to: speedup * noise };
         }
         let [least, likely, most] = self.growth_on(p);
-        let to = self.speedup(p, 0.0, least) * noise;
+        let bounded = if self.at_least { Self { span: 0.0, ..*self } } else { *self };
+        let to = bounded.speedup(p, 0.0, least) * noise;
         let likely = self.speedup(p, 1.0, likely).min(to);
         let from = (self.speedup(p, SPAN_COEFFICIENT, most) / noise).min(likely);
         Band { likely, from, to }
@@ -255,6 +263,13 @@ impl Scaling {
                  strands take {UNKNOWN_GROWTH} times as long, {fast:.2} if they do not"
             ),
         });
+        if self.at_least {
+            reasons.push(
+                "a call makes one piece for each thread, so how many more could work is not known: speedups are at \
+                 least the likely ones"
+                    .to_owned(),
+            );
+        }
         if self.serial > 0.01 * (self.work + self.serial) {
             let bound = ratio(self.work + self.serial, self.serial);
             reasons.push(format!("all speedups are below {bound:.1}, because of the code outside of pools"));
@@ -320,6 +335,16 @@ mod tests {
         let taking_turns = Some(Beside { processors: 2, factor: 2.0, speedup: Some(1.0) });
         let lock = Scaling { growth: taking_turns, ..Scaling::new(1.0, 1e-6, 1e-6) };
         assert!((lock.predict(16).band.likely - 1.0).abs() < 0.01, "a lock stays a lock");
+    }
+
+    #[test]
+    fn an_unknown_span_bounds_nothing() {
+        let known = Scaling::new(100.0, 50.0, 50.0);
+        let unknown = Scaling { at_least: true, ..known };
+        let (known_16, unknown_16) = (known.predict(16).band, unknown.predict(16).band);
+        assert!(known_16.to < 2.3 && unknown_16.contains(16.0), "{known_16:?} {unknown_16:?}");
+        assert_eq!((known_16.likely, known_16.from), (unknown_16.likely, unknown_16.from));
+        assert_eq!(unknown.explain(16).len(), known.explain(16).len() + 1);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Every rule speaks when it should, says what matters first, and is silent otherwise.
 
-use bombyx_profile::{Cause, Comparison, Gap, Machine, Profile, Rule, Scaling, Usage, advise, read};
+use bombyx_profile::{
+    Cause, Comparison, Gap, Machine, Profile, Rule, Scaling, SiteProfile, Times, Usage, advise, read,
+};
 
 /// A program that is fine: parallelism 1000 on four processors.
 fn fine() -> Profile {
@@ -94,7 +96,9 @@ fn heavy_burden() {
     let mut burdened = fine();
     burdened.burdened_span_ns = 100_000_000;
     assert_eq!(rules(&burdened), [Rule::HeavyBurden]);
-    assert!(sentence(&burdened).contains("but 20.0 with the costs of stealing (820 ns each)"));
+    let text = sentence(&burdened);
+    assert!(text.contains("but 20.0 with the costs of stealing (820 ns each)"), "{text}");
+    assert!(text.contains("; if they cost nothing: 1.3") && text.ends_with(" × at 8 cores"), "{text}");
 }
 
 #[test]
@@ -115,6 +119,33 @@ fn idle_processors() {
     profile.per_processor[1].idle_ns = 900_000_000;
     assert_eq!(rules(&profile), [Rule::Idle]);
     assert!(sentence(&profile).contains("although parallelism is 1000"));
+}
+
+/// The time that processors lose has a gain if a run on one processor shows what the program needs without it.
+#[test]
+fn lost_time_has_a_gain() {
+    let one = Profile { processors: 1, wall_ns: fine().work_ns, ..fine() };
+    let half = |lost: Times| {
+        // All four processors lose half of their time.
+        let wall_ns = one.wall_ns / 2;
+        let times = Times { busy_ns: wall_ns / 2, ..lost };
+        let per_processor = vec![times; 4];
+        advise(&Profile { wall_ns, per_processor, companion: Some(Box::new(one.clone())), ..fine() }, 4)
+    };
+    let ns = one.wall_ns / 4;
+    let cases = [
+        (Rule::Idle, "if they had work", Times { idle_ns: ns, ..Times::default() }),
+        (Rule::HandOvers, "without them", Times { hand_over_ns: ns, ..Times::default() }),
+    ];
+    for (rule, condition, lost) in cases {
+        let advice = half(lost);
+        assert_eq!(advice[0].rule, rule, "{advice:?}");
+        let gain = advice[0].gain.expect("it was measured on one processor, too");
+        assert_eq!(gain.condition, condition);
+        assert!((3.2..=3.4).contains(&gain.factor), "{gain:?}");
+    }
+    let alone = Profile { processors: 4, ..one };
+    assert!(advise(&alone, 4).iter().all(|advice| advice.gain.is_none()), "nothing to compare with");
 }
 
 /// Several findings at once: the one that costs most comes first.
@@ -141,14 +172,28 @@ fn serial_code_outside_of_pools() {
     let text = sentence(&prefix);
     assert!(
         text.starts_with(
-            "75 % of the time is serial, outside of any pool, before src/main.rs:88:5; if it could use all cores: "
+            "75 % of the time is serial, outside of any pool, from the start of the program to src/main.rs:88:5; if it \
+             could use all cores: "
         ) && text.ends_with(" × at 8 cores"),
         "{text}"
     );
     prefix.gaps.push(gap(prefix.wall_ns, Some("src/main.rs:88:5"), Some("src/main.rs:97:5")));
     assert!(sentence(&prefix).starts_with(
-        "80 % of the time is serial, outside of any pool; 75 % of that before src/main.rs:88:5"
+        "80 % of the time is serial, outside of any pool; 75 % of that from the start of the program to src/main.rs:88:5"
     ));
+    for (before, after, place) in [
+        (Some("src/main.rs:40:9"), Some("src/main.rs:88:5"), "in src/main.rs:40–88"),
+        (Some("src/main.rs:88:5"), Some("src/main.rs:88:5"), "from one src/main.rs:88:5 to the next"),
+        (Some("src/main.rs:88:5"), Some("src/main.rs:40:9"), "between src/main.rs:88:5 and src/main.rs:40:9"),
+        (Some("src/read.rs:40:9"), Some("src/main.rs:88:5"), "between src/read.rs:40:9 and src/main.rs:88:5"),
+        (Some("tiles::read"), Some("tiles::render"), "between tiles::read and tiles::render"),
+        (Some("src/main.rs:88:5"), None, "from src/main.rs:88:5 to the end of the program"),
+        (None, None, "in many places"),
+    ] {
+        let between = Profile { gaps: vec![gap(3 * prefix.wall_ns, before, after)], ..fine() };
+        let text = sentence(&between);
+        assert!(text.contains(&format!("serial, outside of any pool, {place}; if it could")), "{text}");
+    }
     prefix.gaps[0].ns = prefix.wall_ns / 100;
     prefix.gaps.truncate(1);
     assert_eq!(rules(&prefix), [Rule::Fine]);
@@ -164,6 +209,14 @@ fn a_busy_machine() {
     assert_eq!(rules(&busy), [Rule::MachineBusy, Rule::Fine]);
     assert!(advise(&busy, 4)[0].text.contains("waited for a CPU 50 % of the time"));
     assert!(Scaling::of(&busy).predict(4).band.width() > Scaling::of(&fine()).predict(4).band.width());
+    let mut waiting = busy.clone();
+    waiting.per_processor[0].hand_over_ns = 57_000_000;
+    waiting.per_processor[1].idle_ns = 900_000_000;
+    assert_eq!(
+        rules(&waiting),
+        [Rule::MachineBusy, Rule::Fine],
+        "processors wait because the machine is busy"
+    );
     busy.machine = Some(Machine { cpus: 2, cache_bytes: 0 });
     assert_eq!(rules(&busy), [Rule::Oversubscribed, Rule::Fine]);
     assert!(advise(&busy, 2)[0].text.starts_with("4 processors share 2 CPUs: "));
@@ -172,6 +225,11 @@ fn a_busy_machine() {
     taken.processors = 2;
     taken.usage = Some(Usage { stolen_ns: taken.wall_ns, ..Usage::default() });
     assert_eq!(rules(&taken), [Rule::MachineBusy, Rule::Fine]);
+    assert!(advise(&taken, 2)[0].text.starts_with(
+        "the machine is a virtual one, and its CPUs were taken away 50 % of the time; work and span are without that time"
+    ));
+    taken.usage = Some(Usage { stolen_ns: taken.wall_ns / 20, ..Usage::default() });
+    assert_eq!(rules(&taken), [Rule::Fine], "a few per cent are not worth a word");
 }
 
 #[test]
@@ -179,7 +237,10 @@ fn strands_that_sleep() {
     let mut asleep = fine();
     asleep.sites[1].asleep_ns = asleep.work_ns / 2;
     assert_eq!(rules(&asleep), [Rule::Waiting]);
-    assert!(sentence(&asleep).starts_with("50 % of the time strands sleep"), "{}", sentence(&asleep));
+    let text = sentence(&asleep);
+    assert!(text.starts_with("50 % of the time strands sleep"), "{text}");
+    // Eight processors then do what four do now.
+    assert!(text.ends_with("; in `blocking`: 1.98 × at 8 cores"), "{text}");
 }
 
 /// The same program on one processor, and on two with this much work, of which so much asleep.
@@ -341,11 +402,29 @@ fn one_long_piece() {
 
 #[test]
 fn what_cannot_be_seen_is_not_called_useless() {
-    let mut bridge = fine();
-    bridge.span_ns = bridge.work_ns;
-    bridge.burdened_span_ns = bridge.work_ns;
-    bridge.sites[1].span_ns = bridge.work_ns;
-    bridge.sites[1].kind = "par_bridge".to_owned();
-    assert_eq!(rules(&bridge), [Rule::Unseen]);
-    assert!(!sentence(&bridge).contains("will not help"));
+    for processors in [1, 2, 4, 25, 70, 300] {
+        let mut bridge = fine();
+        bridge.span_ns = bridge.work_ns / processors;
+        bridge.burdened_span_ns = bridge.span_ns;
+        bridge.sites[1].span_ns = bridge.span_ns;
+        bridge.sites[1].kind = "par_bridge".to_owned();
+        let seen = if processors < 40 { Rule::Unseen } else { Rule::Fine };
+        assert_eq!(rules(&bridge), [seen], "{processors} pieces");
+        let text = sentence(&bridge);
+        assert!(text.contains("at least") && !text.contains("will not help"), "{text}");
+        let scaling = Scaling::of(&bridge);
+        assert!(scaling.at_least && scaling.predict(512).band.contains(400.0), "{processors} pieces");
+        // Another call is most of the span, but the bridge is a part of it.
+        bridge.sites[0].span_ns = bridge.sites[1].span_ns / 5 * 4;
+        bridge.sites[1].span_ns /= 5;
+        bridge.sites[0].kind = "rayon".to_owned();
+        assert!(advise(&bridge, 4).iter().all(|advice| !advice.text.contains("will not help")), "{bridge}");
+    }
+    let mut little = fine();
+    little.sites.push(SiteProfile {
+        kind: "par_bridge".to_owned(),
+        span_ns: 100_000,
+        ..little.sites[1].clone()
+    });
+    assert!(!Scaling::of(&little).at_least, "5 % of the span");
 }

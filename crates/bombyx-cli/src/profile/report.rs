@@ -79,7 +79,10 @@ impl Report<'_> {
         };
         let speedup = |value: f64| if value < 99.95 { ratio(value) } else { format!("{value:.0}") };
         line("processors", &columns(&|prediction| prediction.processors.to_string()));
-        line("  likely", &columns(&|prediction| speedup(prediction.band.likely)));
+        line(
+            if scaling.at_least { "  at least" } else { "  likely" },
+            &columns(&|prediction| speedup(prediction.band.likely)),
+        );
         line("  from", &columns(&|prediction| speedup(prediction.band.from)));
         line("  to", &columns(&|prediction| speedup(prediction.band.to)));
         if explain {
@@ -139,7 +142,8 @@ impl Report<'_> {
             String::new()
         };
         let burdened = if self.knows_migrations() { burdened } else { "not known".to_owned() };
-        format!("{plain}; burdened {burdened}{outside}")
+        let at_least = if self.scaling.at_least { "at least " } else { "" };
+        format!("{at_least}{plain}; burdened {burdened}{outside}")
     }
 
     /// Everything, as JSON.
@@ -148,6 +152,7 @@ impl Report<'_> {
         let comparison = Comparison::of(profile);
         json!({
             "parallelism": scaling.parallelism(),
+            "parallelism_is_at_least_this": scaling.at_least,
             "burdened_parallelism": self.knows_migrations().then(|| scaling.burdened_parallelism()),
             "whole_parallelism": scaling.whole_parallelism(),
             "utilisation": profile.share_of_time(|times| times.busy_ns),

@@ -143,16 +143,29 @@ where
         // its results.
         return *outside(site, (a, b));
     };
+    join_on::<_, _, _, _, false>(processor, site, a, b)
+}
+
+/// A join on the processor that the calling thread holds. If `CAME`, the thread came from outside the pool for it.
+#[inline(always)]
+fn join_on<A, B, RA, RB, const CAME: bool>(processor: &Processor, site: Site, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(Context) -> RA + Send,
+    B: FnOnce(Context) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
     let pushed = processor.deque.next();
-    let fork = Fork::new(b, pushed);
+    let fork = Fork::<B, RB, CAME>::new(b, pushed);
     processor.deque.push(pushed, Entry::stack(NonNull::from(&fork).cast()));
+    // The profiler knows a fork by this code. So it is the same, wherever the join is called.
     let split_further = processor.deque.wants_attention(pushed)
-        && attend_fork(processor, site, Fork::<B, RB>::exec as *const () as usize);
+        && attend_fork(processor, site, Fork::<B, RB, false>::exec as *const () as usize);
     // Catch a panic, because the second half must end before this frame does, and must not run during unwinding. The
     // call is inlined and returns nothing, so a half that does not panic pays nothing for the `catch_unwind`.
     let mut ra = MaybeUninit::uninit();
     let first = || {
-        ra.write(a(Context { migrated: split_further }));
+        ra.write(half::<_, _, CAME>(a, split_further));
     };
     if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(first)) {
         fork.abandon(payload);
@@ -182,8 +195,18 @@ fn attend_fork(processor: &Processor, site: Site, code: usize) -> bool {
     })
 }
 
-/// One closure of a join from outside a pool.
-type Half<'a, R> = Box<dyn FnOnce(Context) -> R + Send + 'a>;
+/// Runs one closure of a join.
+#[inline(always)]
+fn half<F: FnOnce(Context) -> R, R, const CAME: bool>(f: F, migrated: bool) -> R {
+    if CAME { migrated_half(f) } else { f(Context { migrated }) }
+}
+
+/// Runs one closure of a join from outside a pool. It is not inlined, so that the closure is compiled once more, and not
+/// once for each way in which its half can run.
+#[inline(never)]
+fn migrated_half<F: FnOnce(Context) -> R, R>(f: F) -> R {
+    f(Context { migrated: true })
+}
 
 /// A join on a thread that holds no processor.
 #[cold]
@@ -195,35 +218,32 @@ where
     RA: Send,
     RB: Send,
 {
-    // Both halves count as migrated, because the calling thread holds no processor. The boxes keep the types finite:
-    // `outside` calls `join_at`, and `join_at` calls `outside`.
-    let a: Half<'_, RA> = Box::new(move |_| a(Context { migrated: true }));
-    let b: Half<'_, RB> = Box::new(move |_| b(Context { migrated: true }));
     let caller =
         profile::caller(site, outside::<A, B, RA, RB> as *const () as usize, crate::api::costs::measure);
     Box::new(Pool::run_at_home(site, move || {
         profile::called_from(caller);
-        join_at(site, a, b)
+        // Both halves count as migrated, because the calling thread held no processor.
+        join_on::<_, _, _, _, true>(current::held(), site, a, b)
     }))
 }
 
-/// The second half of a join, on the stack of the carrier that forked it.
+/// The second half of a join, on the stack of the carrier that forked it. If `CAME`, the join was called outside a pool.
 #[repr(C)]
-struct Fork<B, R> {
+struct Fork<B, R, const CAME: bool> {
     job: Job,
     closure: UnsafeCell<ManuallyDrop<B>>,
     /// Written by the taker of the job, before the job ends.
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
 }
 
-impl<B, R> Fork<B, R>
+impl<B, R, const CAME: bool> Fork<B, R, CAME>
 where
     B: FnOnce(Context) -> R,
 {
     #[inline(always)]
-    fn new(closure: B, pushed: Pushed) -> Fork<B, R> {
+    fn new(closure: B, pushed: Pushed) -> Self {
         Fork {
-            job: Job::forked(Fork::<B, R>::exec, pushed),
+            job: Job::forked(Self::exec, pushed),
             closure: UnsafeCell::new(ManuallyDrop::new(closure)),
             result: UnsafeCell::new(MaybeUninit::uninit()),
         }
@@ -241,7 +261,7 @@ where
     fn call(&self, migrated: bool) -> R {
         // SAFETY: only the owner of the job takes the closure, and only once.
         let closure = unsafe { ManuallyDrop::take(&mut *self.closure.get()) };
-        closure(Context { migrated })
+        half::<_, _, CAME>(closure, migrated)
     }
 
     /// Gets the result of the job after the plain pop has failed.
@@ -306,17 +326,17 @@ where
     /// # Safety
     /// As for [`crate::protocol::job::Exec`]: `job` is the first field of a `Fork`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
-        let this = job.cast::<Fork<B, R>>();
+        let this = job.cast::<Self>();
         // SAFETY: the caller took the job, so the closure and the result belong to it until the job has ended.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
-            let context = Context { migrated: !current::held().pool().config.deterministic };
+            let migrated = !current::held().pool().config.deterministic;
             // The forking chain's task-local values outlive the join, and therefore this job.
             let chain = chain::begin((*job).carried(), false);
             tell(PoolEvent::StolenBegins);
             profile::begin_taken();
-            name_code(Fork::<B, R>::exec as *const () as usize, std::any::type_name::<B>);
-            let result = panic::catch_unwind(AssertUnwindSafe(|| closure(context)));
+            name_code(Self::exec as *const () as usize, std::any::type_name::<B>);
+            let result = panic::catch_unwind(AssertUnwindSafe(|| half::<_, _, CAME>(closure, migrated)));
             profile::end_taken(job);
             (*(*this).result.get()).write(result);
             tell(PoolEvent::StolenEnds);

@@ -7,7 +7,7 @@ use super::costs::{Costs, Measure};
 use super::gaps::Gaps;
 use super::record::{Log, Recorder};
 use super::sites::{self, Kind, SiteId};
-use super::usage::{self, Disturbed, Used};
+use super::usage;
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
@@ -48,8 +48,8 @@ pub(crate) struct Profiler {
     ended: AtomicU64,
     /// How old the process was when the profiler began, without what the profiler took to begin.
     age_ns: u64,
-    /// What had happened to the whole machine when the profiler began. `None` if nobody will ask.
-    machine_then: Option<Disturbed>,
+    /// How much time a hypervisor had taken from the CPUs when the profiler began. `None` if nobody will ask.
+    stolen_then: Option<u64>,
     recorder: Option<Arc<Recorder>>,
 }
 
@@ -60,9 +60,9 @@ struct Ledger {
     active: usize,
     wall: u64,
     gaps: Gaps,
-    /// What the process used during runs, and its reading when the time with a run began.
-    used: Option<Used>,
-    used_before: Option<Used>,
+    /// The process's time on CPUs during runs, and its reading when the time with a run began.
+    used_ns: Option<u64>,
+    used_before_ns: Option<u64>,
     work: i64,
     blocked: i64,
     peak_frames: usize,
@@ -74,6 +74,14 @@ struct Ledger {
     pools: Vec<Weak<PoolCore>>,
     /// What is known of pools that are gone.
     gone: Pools,
+}
+
+impl Ledger {
+    /// The process's time on CPUs during runs, if one is under way. `None` if the system does not say.
+    fn used_until_now(&self) -> Option<u64> {
+        let now = usage::cpu_ns()?.saturating_sub(self.used_before_ns?);
+        Some(self.used_ns.unwrap_or(0) + now)
+    }
 }
 
 /// Sums, in ticks.
@@ -142,7 +150,7 @@ impl Profiler {
             began: AtomicU64::new(0),
             ended: AtomicU64::new(clock.now()),
             age_ns: 0,
-            machine_then: None,
+            stolen_then: None,
             recorder: recorder.map(Arc::new),
         }
     }
@@ -151,7 +159,7 @@ impl Profiler {
     pub(crate) fn measured(measure: Measure) -> Profiler {
         let clock = Clock::best();
         let costs = Costs::measured(clock, false, measure);
-        Profiler { machine_then: Some(Disturbed::now()), ..Profiler::new(clock, costs, None) }
+        Profiler { stolen_then: Some(usage::stolen_ns()), ..Profiler::new(clock, costs, None) }
     }
 
     /// A profiler of the whole process. If it may use `limit` bytes for that, it also records.
@@ -159,8 +167,8 @@ impl Profiler {
         let (clock, age_ns) = (Clock::best(), usage::age_ns());
         let costs = Costs::measured(clock, limit.is_some(), measure);
         let recorder = limit.map(|limit| Recorder::new(limit, record_grain(clock)));
-        let machine_then = Some(Disturbed::now());
-        Profiler { age_ns, machine_then, ..Profiler::new(clock, costs, recorder) }
+        let stolen_then = Some(usage::stolen_ns());
+        Profiler { age_ns, stolen_then, ..Profiler::new(clock, costs, recorder) }
     }
 
     /// A profiler that subtracts nothing, and may record.
@@ -206,7 +214,7 @@ impl Profiler {
         let mut ledger = lock(&self.ledger);
         ledger.active += 1;
         if ledger.active == 1 {
-            ledger.used_before = Used::now();
+            ledger.used_before_ns = usage::cpu_ns();
             let now = self.clock.now();
             ledger.gaps.begin(site, now.saturating_sub(self.ended.load(Relaxed)));
             self.began.store(now, Relaxed);
@@ -228,9 +236,7 @@ impl Profiler {
             let now = self.clock.now();
             ledger.wall += now.saturating_sub(self.began.load(Relaxed));
             self.ended.store(now, Relaxed);
-            if let (Some(before), Some(now)) = (ledger.used_before, Used::now()) {
-                ledger.used = Some(ledger.used.unwrap_or_default().plus(now.since(before)));
-            }
+            ledger.used_ns = ledger.used_until_now();
         }
         ledger.runs += 1;
         ledger.so_far = 0;
@@ -353,7 +359,7 @@ impl Profiler {
         for pool in &alive {
             pools.add(pool, self);
         }
-        let mut used = ledger.used;
+        let mut used_ns = ledger.used_ns;
         if interrupted && ledger.active > 0 {
             let counted = ledger.tallies.iter().fold(Tally::NONE, |mut sum, tally| {
                 sum.add(*tally);
@@ -367,9 +373,7 @@ impl Profiler {
             ledger.longest.length = ledger.longest.length.then(Length::strand(so_far));
             // Nobody asks a second time.
             ledger.so_far = 0;
-            if let (Some(before), Some(now)) = (ledger.used_before, Used::now()) {
-                used = Some(used.unwrap_or_default().plus(now.since(before)));
-            }
+            used_ns = ledger.used_until_now();
         }
         let wall = ns(ledger.wall as i64);
         let blocked_ns = ns(ledger.blocked);
@@ -448,17 +452,10 @@ impl Profiler {
             peak_carriers: pools.stats.peak_carriers,
             peak_heap_bytes: Some(pools.stats.peak_heap).filter(|&bytes| bytes > 0),
             machine: usage::machine(),
-            usage: used.map(|used| {
-                let then = self.machine_then;
-                let disturbed = then.map_or(Disturbed::default(), |then| Disturbed::now().since(then));
-                profile::Usage {
-                    cpu_ns: used.cpu_ns,
-                    voluntary_switches: used.voluntary,
-                    involuntary_switches: used.involuntary,
-                    peak_memory_bytes: usage::peak_memory(),
-                    stolen_ns: disturbed.stolen_ns,
-                    pressure_ns: disturbed.pressure_ns,
-                }
+            usage: used_ns.map(|cpu_ns| profile::Usage {
+                cpu_ns,
+                peak_memory_bytes: usage::peak_memory(),
+                stolen_ns: self.stolen_then.map_or(0, |then| usage::stolen_ns().saturating_sub(then)),
             }),
             gaps,
             per_processor: times.collect(),

@@ -98,7 +98,7 @@ impl Presence {
         }
         // SAFETY: the call succeeded, so it has written all of it.
         let time = unsafe { time.assume_init() };
-        let waits = super::usage::Used::of_thread()?.voluntary;
+        let waits = super::usage::waits_of_thread()?;
         Some(Reading { on_cpu: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64, delayed, waits })
     }
 

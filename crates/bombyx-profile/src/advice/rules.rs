@@ -1,9 +1,9 @@
 //! The rules of [`super::advise`]. The thresholds are constants with their reasons.
 
-use super::words::{count, decimal, percent, place, time};
+use super::words::{count, decimal, percent, place, range, time};
 use super::{Advice, Gain, LITTLE, Rule};
 use crate::comparison::{Cause, Comparison};
-use crate::{Beside, Profile, Scaling, SiteProfile};
+use crate::{Beside, Profile, Scaling, SiteProfile, Times};
 
 /// Parallelism per core above which scheduling costs do not show: the slackness that BL's T1/P + O(T∞) asks for, with
 /// the factor ten that Cilkview recommends.
@@ -119,7 +119,24 @@ impl<'a> Look<'a> {
         self.gain(condition, mended)
     }
 
+    /// The gain if the processors had not spent this part of their time. Known only if the run beside others is this one:
+    /// there, such time is part of what made the program slower than its work and span.
+    fn without_time(&self, condition: &'static str, of: impl Fn(&Times) -> u64) -> Option<Gain> {
+        let many = self.comparison.map(|comparison| comparison.many);
+        let growth =
+            self.scaling.growth.filter(|_| many.is_some_and(|many| std::ptr::eq(many, self.profile)))?;
+        let spent = self.profile.per_processor.iter().map(|times| of(times) as f64 / 1e9).sum::<f64>();
+        let factor = (growth.factor - spent / self.scaling.work).max(growth.factor.min(1.0));
+        self.gain(condition, Scaling { growth: Some(Beside { factor, ..growth }), ..self.scaling })
+    }
+
     // ---- The machine ----------------------------------------------------------------------------------
+
+    /// Whether the program's threads often had no CPU. Then it is not the program's fault that processors wait for work or
+    /// for one another, and what a steal costs cannot be measured.
+    fn is_disturbed(&self) -> bool {
+        self.scaling.disturbed >= MUCH_DELAYED
+    }
 
     fn machine_busy(&self) -> Option<Advice> {
         let share = |profile: &Profile| {
@@ -192,10 +209,10 @@ impl<'a> Look<'a> {
         }
         let longest = self.profile.gaps.first()?;
         let place = match (&longest.before, &longest.after) {
-            (None, Some(after)) => format!("before {after}"),
+            (None, Some(after)) => format!("from the start of the program to {after}"),
             (Some(before), Some(after)) if before == after => format!("from one {before} to the next"),
-            (Some(before), Some(after)) => format!("between {before} and {after}"),
-            (Some(before), None) => format!("after {before}"),
+            (Some(before), Some(after)) => range(before, after),
+            (Some(before), None) => format!("from {before} to the end of the program"),
             (None, None) => "in many places".to_owned(),
         };
         let of_it = longest.ns as f64 / outside;
@@ -213,13 +230,13 @@ impl<'a> Look<'a> {
 
     /// The largest part of the span belongs to a call that makes as many pieces as there are threads.
     fn unseen(&self) -> Option<Advice> {
-        let site = self.alone.sites_by_span().into_iter().next().filter(|site| site.kind == "par_bridge")?;
+        let site = self.alone.sites_by_span().into_iter().next().filter(|site| site.pieces_are_threads())?;
         (self.parallelism < SLACK * self.cores).then(|| Advice {
             rule: Rule::Unseen,
             text: format!(
-                "parallelism is at least {}: {} makes one piece for each thread, so how many more could work is not \
-                 seen; the iterator that it takes items from, one at a time, is the limit",
-                decimal(self.parallelism),
+                "{}: {} makes one piece for each thread, so how many more could work is not seen; the iterator that it \
+                 takes items from, one at a time, is the limit",
+                self.no_more_than(),
                 place(site)
             ),
             share: None,
@@ -285,9 +302,12 @@ impl<'a> Look<'a> {
         })
     }
 
+    /// What parallelism says of the number of cores.
     fn no_more_than(&self) -> String {
         let parallelism = decimal(self.parallelism);
-        if self.parallelism < 1.5 {
+        if self.scaling.at_least {
+            format!("parallelism is at least {parallelism}")
+        } else if self.parallelism < 1.5 {
             format!("parallelism {parallelism}: a second core will not help")
         } else {
             format!("parallelism {parallelism}: more than {} will not help", count(self.parallelism.ceil()))
@@ -370,7 +390,7 @@ impl<'a> Look<'a> {
             Advice { rule, text, share: Some(share), gain: self.gain(condition, without(growth.excess_ns)) }
         };
         // If the machine was busy, caches were not ours alone.
-        let doubtful = self.scaling.disturbed >= MUCH_DELAYED;
+        let doubtful = self.is_disturbed();
         let believed = comparison.sites().into_iter().filter(|growth| !doubtful || growth.factor >= 1.5);
         believed.map(say).collect()
     }
@@ -393,7 +413,9 @@ impl<'a> Look<'a> {
             percent(share),
             place(most)
         );
-        Some(Advice { rule: Rule::Waiting, text, share: Some(share), gain: None })
+        // Strands take as long as before, but meanwhile their processors run others.
+        let gain = self.without("in `blocking`", self.alone.asleep_ns() as f64, 0.0);
+        Some(Advice { rule: Rule::Waiting, text, share: Some(share), gain })
     }
 
     fn blocked(&self) -> Option<Advice> {
@@ -439,10 +461,9 @@ impl<'a> Look<'a> {
 
     fn heavy_burden(&self) -> Option<Advice> {
         let burdened = self.scaling.burdened_parallelism();
-        // On a busy machine, what a steal costs cannot be measured.
         let heavy = burdened * HEAVY_BURDEN < self.parallelism
             && burdened < SLACK * self.cores
-            && self.scaling.disturbed < MUCH_DELAYED;
+            && !self.is_disturbed();
         (self.profile.forks > 0 && heavy).then(|| Advice {
             rule: Rule::HeavyBurden,
             text: format!(
@@ -452,13 +473,14 @@ impl<'a> Look<'a> {
                 time(self.profile.costs.steal_ns)
             ),
             share: None,
-            gain: None,
+            gain: self
+                .gain("if they cost nothing", Scaling { burdened_span: self.scaling.span, ..self.scaling }),
         })
     }
 
     fn hand_overs(&self) -> Option<Advice> {
         let share = self.profile.share_of_time(|times| times.hand_over_ns)?;
-        (share >= MUCH_HAND_OVER).then(|| Advice {
+        (share >= MUCH_HAND_OVER && !self.is_disturbed()).then(|| Advice {
             rule: Rule::HandOvers,
             text: format!(
                 "{} of the time goes into hand-overs ({} of them): joins wait while there is other work, so fork \
@@ -467,7 +489,7 @@ impl<'a> Look<'a> {
                 self.profile.hand_overs
             ),
             share: Some(share),
-            gain: None,
+            gain: self.without_time("without them", |times| times.hand_over_ns),
         })
     }
 
@@ -476,7 +498,7 @@ impl<'a> Look<'a> {
         let several =
             self.profile.processors > 1 && self.parallelism >= SLACK * f64::from(self.profile.processors);
         let crowded = self.profile.machine.is_some_and(|machine| self.profile.processors > machine.cpus);
-        (several && !crowded && without >= MUCH_IDLE).then(|| Advice {
+        (several && !crowded && !self.is_disturbed() && without >= MUCH_IDLE).then(|| Advice {
             rule: Rule::Idle,
             text: format!(
                 "processors are without work {} of the time although parallelism is {}: is the machine shared, or \
@@ -485,7 +507,7 @@ impl<'a> Look<'a> {
                 decimal(self.parallelism)
             ),
             share: Some(without),
-            gain: None,
+            gain: self.without_time("if they had work", |times| times.idle_ns + times.search_ns),
         })
     }
 
@@ -494,6 +516,9 @@ impl<'a> Look<'a> {
         let good_for = (self.parallelism / SLACK).floor();
         let text = match good_for {
             ..1.0 => format!("{}; nothing to mend on fewer", self.no_more_than()),
+            ..64.0 if self.scaling.at_least => {
+                format!("scales to at least {}; nothing to mend up to there", count(good_for))
+            }
             ..64.0 => format!(
                 "scales to {}; nothing to mend up to there, and more than {} will not help",
                 count(good_for),

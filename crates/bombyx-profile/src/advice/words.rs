@@ -10,6 +10,21 @@ pub(super) fn place(site: &SiteProfile) -> String {
     }
 }
 
+/// The lines between two places: `src/main.rs:40–88`, if both are in one file and in this order.
+pub(super) fn range(from: &str, to: &str) -> String {
+    let line = |place: &str| {
+        let (rest, _column) = place.rsplit_once(':')?;
+        let (file, line) = rest.rsplit_once(':')?;
+        Some((file.to_owned(), line.parse::<u32>().ok()?))
+    };
+    match (line(from), line(to)) {
+        (Some((file, first)), Some((other, last))) if file == other && first < last => {
+            format!("in {file}:{first}–{last}")
+        }
+        _ => format!("between {from} and {to}"),
+    }
+}
+
 pub(super) fn count(cores: f64) -> String {
     if cores == 1.0 { "1 core".to_owned() } else { format!("{cores:.0} cores") }
 }

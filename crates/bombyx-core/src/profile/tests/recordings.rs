@@ -1,6 +1,7 @@
 //! Recordings: the computation of a program as it ran.
 
 use super::*;
+use bombyx_sim::{Scheduler, Simulation};
 
 /// Records `f` on this many processors, within this many bytes, and reads it back.
 fn recorded(processors: usize, limit: usize, grain: i64, f: impl Fn() + Sync) -> Computation {
@@ -109,6 +110,35 @@ fn recorded_blocking_and_panics() {
         }));
         assert!(panicked.is_err());
     });
+}
+
+/// A recorded loop has all of its iterations, and so does not depend on what was split for how many processors.
+#[test]
+fn recorded_loops_can_be_simulated_on_many_processors() {
+    const EACH: u64 = 100_000;
+    let equal = || for_each(0..4096, |_| instant(EACH));
+    let one_long = || for_each(0..4096, |i| instant(if i == 1000 { 50 * EACH } else { EACH }));
+    let programs: [(fn(), u64, u64); 2] = [(equal, 4096 * EACH, EACH), (one_long, 4145 * EACH, 50 * EACH)];
+    for (program, work, span) in programs {
+        let measured = profile(NOTHING, program);
+        assert_eq!((measured.work_ns, measured.span_ns), (work, span));
+        let first = recorded(1, usize::MAX, 1, program);
+        for processors in [1, 2, 16] {
+            let dag = recorded(processors, usize::MAX, 1, program);
+            let measures = Measures::of(&dag);
+            assert_eq!(measures, Measures::of(&first), "on {processors} processors");
+            // No strand is shorter than a tick.
+            let more = dag.strand_count() as u64;
+            assert!(measures.work.abs_diff(work) <= more, "{measures:?}");
+            // There are twelve levels, and each has a strand before its fork and one after.
+            assert!(measures.span.abs_diff(span) <= 2 * 12 + 1, "{measures:?}");
+            // Four iterations for each processor, or the long one.
+            let simulation = Simulation::new(&dag, Scheduler::WorkStealing).processors(1024).seed(1);
+            let time = simulation.run().unwrap().time();
+            let least = (work as f64 / 1024.0).max(span as f64);
+            assert!((least..=1.5 * least).contains(&time), "{time} steps, and at least {least}");
+        }
+    }
 }
 
 #[test]
