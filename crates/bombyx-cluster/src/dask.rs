@@ -306,7 +306,7 @@ pub(crate) fn work_for(scheduler: &str, options: impl Iterator<Item = OsString>)
 
 /// Turns this process into a worker of a Dask scheduler, whose child is `program`. Returns only if that fails.
 ///
-/// `options` are those of `dask worker`: threads, memory, resources, certificates.
+/// `options` are those of `dask worker`: threads, memory, certificates. Calls cannot ask for Dask's resources.
 pub fn run_worker(scheduler: &str, program: &Path, options: &[OsString]) -> Error {
     let error = Command::new(program).args(options).env(WORKER_OF, scheduler).exec();
     Error::Start(format!("{}: {error}", program.display()))

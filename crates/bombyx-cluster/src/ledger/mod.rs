@@ -137,10 +137,7 @@ impl Ledger {
             let entry =
                 Entry { call: Arc::new(call), reply, origin, failures: 0, at: At::Blocked(missing.pending) };
             state.entries.insert(key.clone(), entry);
-            let failure = state.gone.clone().or(missing
-                .unknown
-                .map(|need| Error::Protocol(format!("a call that needs `{need}`, which nobody keeps"))));
-            match failure {
+            match state.gone.clone().or(missing.failure) {
                 Some(error) => state.end(&key, Err(error), told),
                 None if missing.pending == 0 => state.enqueue(&key),
                 None => {}
@@ -294,23 +291,31 @@ impl At {
 /// Which needs of a call are missing.
 struct Missing {
     pending: usize,
-    unknown: Option<Key>,
+    /// Why one of them will never be there.
+    failure: Option<Error>,
 }
 
 impl State {
     /// Registers the call as a user of what it needs.
     fn missing(&mut self, call: &Call) -> Missing {
-        let mut missing = Missing { pending: 0, unknown: None };
+        let mut missing = Missing { pending: 0, failure: None };
         for need in &call.needs {
             match self.kept.get_mut(need) {
                 Some(kept) => {
                     kept.users += 1;
-                    if kept.outcome.is_none() {
-                        kept.dependents.push(call.key.clone());
-                        missing.pending += 1;
+                    match &kept.outcome {
+                        None => {
+                            kept.dependents.push(call.key.clone());
+                            missing.pending += 1;
+                        }
+                        Some(Err(error)) => missing.failure = Some(error.clone()),
+                        Some(Ok(_)) => {}
                     }
                 }
-                None => missing.unknown = Some(need.clone()),
+                None => {
+                    let error = format!("a call that needs `{need}`, which nobody keeps");
+                    missing.failure = Some(Error::Protocol(error));
+                }
             }
         }
         missing

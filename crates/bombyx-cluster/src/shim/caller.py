@@ -89,9 +89,9 @@ class Caller:
             outcome = "cancelled"
             if self.client.status != "running" or getattr(error, "reason", "") == "scheduler-connection-lost":
                 outcome, message = "gone", GONE
-        except OSError as error:
+        except OSError:
             # The tasks of this package raise none, and Dask asks the scheduler again when it cannot reach a worker.
-            outcome, message = "gone", f"{GONE}: {error}"
+            outcome, message = "gone", GONE
         except ModuleNotFoundError as error:
             outcome = "gone"
             message = f"a Dask worker without Bombyx took the call ({error}): start workers with `bombyx worker`"

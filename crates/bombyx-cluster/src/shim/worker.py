@@ -247,7 +247,7 @@ class Keeper:
         child.frames.close()
         self.requests.put((child, None, None))
         if not child.ready.is_set() and (code not in FROM_OUTSIDE or child.at_fault):
-            self._false_start(f"{self.program}: {reason} before it was ready: does its `main` call bombyx_cluster::start first?")
+            self._false_start(f"{self.program}: {reason} before it was ready: does `main` call bombyx_cluster::start first?")
 
     def _false_start(self, reason):
         """The program ended by itself before it was ready. After five times in a row the worker leaves the cluster."""

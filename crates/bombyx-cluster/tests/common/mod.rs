@@ -52,3 +52,14 @@ pub fn is_alive(pid: u32) -> bool {
     let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     !status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
 }
+
+/// The children of a process on this machine, their children, and so on.
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let children =
+        threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    let children: Vec<u32> = children
+        .flat_map(|line| line.split_whitespace().flat_map(str::parse).collect::<Vec<u32>>())
+        .collect();
+    children.iter().flat_map(|&child| std::iter::once(child).chain(descendants(child))).collect()
+}
