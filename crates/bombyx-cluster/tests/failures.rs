@@ -7,7 +7,7 @@
 mod common;
 
 use bombyx_cluster::{Cluster, Error, Remote, remote, work_if_worker};
-use common::{Random, addresses, descendants, is_alive, within};
+use common::{Process, Random, addresses, descendants, process, within};
 use libtest_mimic::{Arguments, Trial};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -93,7 +93,7 @@ fn sabotaged(address: &str) {
             while !done.load(Relaxed) {
                 std::thread::sleep(Duration::from_millis(1 + random.below(pause) as u64));
                 let pids = cluster.processes();
-                seen.lock().unwrap().extend(pids.iter().copied());
+                seen.lock().unwrap().extend(pids.iter().copied().filter_map(process));
                 match (random.below(10), pids.is_empty()) {
                     (0, _) => cluster.resize(2 + random.below(3)).unwrap(),
                     (_, true) => {}
@@ -124,7 +124,7 @@ fn sabotaged(address: &str) {
         kills.into_inner(),
         stops.into_inner()
     );
-    seen.lock().unwrap().extend(cluster.processes());
+    seen.lock().unwrap().extend(cluster.processes().into_iter().filter_map(process));
     drop(cluster);
     gone(&seen.into_inner().unwrap());
 }
@@ -138,10 +138,10 @@ impl<F: FnMut()> Drop for Finally<F> {
 }
 
 /// All these processes end soon.
-fn gone(pids: &BTreeSet<u32>) {
+fn gone(processes: &BTreeSet<Process>) {
     let end = Instant::now() + Duration::from_secs(30);
-    while let Some(left) = pids.iter().find(|&&pid| is_alive(pid)) {
-        assert!(Instant::now() < end, "process {left} is left behind");
+    while let Some(left) = processes.iter().find(|&&left| process(left.0) == Some(left)) {
+        assert!(Instant::now() < end, "process {} is left behind", left.0);
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -174,11 +174,11 @@ fn lost(address: &str) {
 fn stopped(address: &str) {
     let cluster = Cluster::builder().address(address).patience(Duration::from_secs(1)).start().unwrap();
     assert_eq!(cluster.call(grind, 3), Ok(10));
-    let pids: BTreeSet<u32> = cluster.processes().into_iter().collect();
-    pids.iter().for_each(|&pid| signal(pid, libc::SIGSTOP));
+    let workers: BTreeSet<Process> = cluster.processes().into_iter().filter_map(process).collect();
+    workers.iter().for_each(|&(pid, _)| signal(pid, libc::SIGSTOP));
     assert_eq!(cluster.call(grind, 4), Ok(17));
     drop(cluster);
-    gone(&pids);
+    gone(&workers);
 }
 
 /// A call that uses more memory than its worker may is lost. The others are not.
@@ -209,20 +209,22 @@ fn kill_client(address: &str, stopped: bool) {
         .unwrap();
     let mut line = String::new();
     BufReader::new(client.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let mut pids: BTreeSet<u32> = line.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
-    assert!(!pids.is_empty() && pids.iter().all(|&pid| is_alive(pid)), "{line}");
+    let pids: Vec<u32> = line.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+    let mut started: BTreeSet<Process> = pids.iter().copied().filter_map(process).collect();
+    assert!(!pids.is_empty() && started.len() == pids.len(), "{line}");
     // Python's own helper ends when its pipe does, so only if it does not stand still.
     let is_helper = |pid: &u32| {
         std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
             .is_ok_and(|line| line.contains("resource_tracker"))
     };
-    pids.extend(descendants(client.id()).into_iter().filter(|pid| !is_helper(pid)));
+    let all = descendants(client.id()).into_iter().filter(|pid| !is_helper(pid));
+    started.extend(all.filter_map(process));
     if stopped {
-        pids.iter().for_each(|&pid| signal(pid, libc::SIGSTOP));
+        started.iter().for_each(|&(pid, _)| signal(pid, libc::SIGSTOP));
     }
     client.kill().unwrap();
     client.wait().unwrap();
-    gone(&pids);
+    gone(&started);
 }
 
 /// Such a client.
@@ -325,13 +327,13 @@ fn shim_stopped(address: &str) {
     let before = descendants(std::process::id());
     let cluster = Cluster::builder().address(address).start().unwrap();
     assert_eq!(cluster.call(grind, 3), Ok(10));
-    let started: BTreeSet<u32> =
-        descendants(std::process::id()).into_iter().filter(|pid| !before.contains(pid)).collect();
-    let is_shim = |pid: &&u32| {
+    let now = descendants(std::process::id()).into_iter().filter(|pid| !before.contains(pid));
+    let started: BTreeSet<Process> = now.filter_map(process).collect();
+    let is_shim = |(pid, _): &&Process| {
         std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
             .is_ok_and(|line| line.contains("client.main()"))
     };
-    let shim = *started.iter().find(is_shim).expect("there is a shim");
+    let (shim, _) = *started.iter().find(is_shim).expect("there is a shim");
     let began = Instant::now();
     signal(shim, libc::SIGSTOP);
     let error = cluster.call(sleep_ms, 60_000).unwrap_err();

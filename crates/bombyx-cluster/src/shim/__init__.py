@@ -13,6 +13,8 @@ import sys
 
 PROTOCOL = 1
 OLDEST = (2026, 8)
+# Each connection of Dask remembers its last messages for debugging: 1000 arguments, each as large as it was.
+FORGETFUL = {"distributed.admin.low-level-log-length": 0}
 
 
 def die_with_parent():

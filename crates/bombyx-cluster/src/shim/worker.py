@@ -11,10 +11,11 @@ import sys
 import threading
 import time
 
+import dask
 import distributed
 from distributed import get_worker, secede
 
-from bombyx_shim import PROTOCOL, check_version, fail
+from bombyx_shim import FORGETFUL, PROTOCOL, check_version, fail
 from bombyx_shim.caller import Caller, Crashed, WrongBuild
 from bombyx_shim.frames import Frames
 
@@ -337,6 +338,7 @@ def main():
             options += ["--host", probe.getsockname()[0]]
     if not given & {"--dashboard", "--dashboard-address"}:
         options += ["--no-dashboard"]
+    dask.config.set(FORGETFUL)
     from distributed.cli.dask_worker import main as dask_worker
     sys.argv = ["bombyx worker", scheduler, "--preload", "bombyx_shim.worker", *options]
     dask_worker()
