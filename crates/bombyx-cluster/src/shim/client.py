@@ -13,15 +13,18 @@ import time
 import dask
 import distributed
 from distributed import Client, LocalCluster
+from distributed.core import Status
 
 from bombyx_shim import FORGETFUL, PROTOCOL, check_version, die_with_parent
 from bombyx_shim.caller import GONE, Caller
 from bombyx_shim.frames import Frames
 from bombyx_shim.worker import describe
 
-# How many seconds a scheduler may be silent, and how many a cluster of our own may have no worker.
+# How many seconds a scheduler may be silent, how many a worker may take to begin beyond its patience, and how many a cluster of
+# our own may have no worker.
 SILENCE = 15
-EMPTY = 60
+BEGIN = 30
+EMPTY = 120
 
 
 def children_of(pid):
@@ -57,6 +60,7 @@ class Session:
         self.client = None
         self.caller = None
         self.staffed = time.monotonic()
+        self.starting = {}
         self.ending = threading.Lock()
 
     def run(self):
@@ -143,6 +147,18 @@ class Session:
         workers = [process.pid for process in found if process and process.pid]
         return workers + [child for pid in workers for child in children_of(pid)]
 
+    def hurry(self):
+        """Ends workers that stand still while they start. Dask waits for them without end; it starts another if they end."""
+        now, starting = time.monotonic(), {}
+        for nanny in list(self.cluster.workers.values()):
+            process = getattr(nanny, "process", None)
+            pid = process and process.status == Status.starting and process.pid
+            if pid:
+                starting[pid] = self.starting.get(pid, now)
+                if now - starting[pid] > BEGIN + self.options["patience"]:
+                    os.kill(pid, signal.SIGKILL)
+        self.starting = starting
+
     def report(self):
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
         if workers:
@@ -161,6 +177,8 @@ class Session:
             try:
                 asyncio.run_coroutine_threadsafe(self.client.scheduler.identity(n_workers=-1), loop).result(5)
                 answered = time.monotonic()
+                if self.cluster:
+                    self.hurry()
                 self.report()
             except Exception as error:
                 if time.monotonic() - answered > SILENCE:

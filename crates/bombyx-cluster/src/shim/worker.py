@@ -251,7 +251,7 @@ class Keeper:
             self._false_start(f"{self.program}: {reason} before it was ready: does `main` call bombyx_cluster::start first?")
 
     def _false_start(self, reason):
-        """The program ended by itself before it was ready. After five times in a row the worker leaves the cluster."""
+        """The program ended by itself before it was ready. The sixth time in a row, the worker leaves the cluster."""
         self.false_starts += 1
         if self.false_starts > 5 and not self.closing:
             print(f"bombyx worker: {reason}", file=sys.stderr, flush=True)
