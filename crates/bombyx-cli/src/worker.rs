@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(value_hint = ValueHint::ExecutablePath)]
     program: PathBuf,
 
-    /// Options of `dask worker`: threads, memory, resources, certificates
+    /// Options of `dask worker`: threads, memory, certificates
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<OsString>,
 }

@@ -100,6 +100,12 @@ span by site   71.0 %  src/sort.rs:41:9      join      32,768 forks of 21.1 µs 
     let (busy, _) = folder.succeeds(&["profile", "--read", &file]);
     assert!(busy.contains("parallelism   7.6; burdened not known\n"), "{busy}");
     assert!(busy.contains("could not be measured, because other programs kept the CPUs busy"), "{busy}");
+    // More threads would make more pieces. No figure may look like the whole truth.
+    let file = folder.file("bridge.json");
+    std::fs::write(&file, text.replace("\"join\"", "\"par_bridge\"")).expect("the profile can be written");
+    let (bridge, _) = folder.succeeds(&["profile", "--read", &file]);
+    assert!(bridge.contains("parallelism   at least 7.6; ") && bridge.contains("\n  at least "), "{bridge}");
+    assert!(!bridge.contains("  likely ") && !bridge.contains("will not help"), "{bridge}");
     let advice = report.lines().last().expect("there is advice");
     assert!(advice.starts_with("advice        parallelism 7.6: "), "{advice}");
     assert!(
@@ -145,6 +151,7 @@ fn files_and_formats() {
     assert_eq!(errors, "mine\n", "the program's output does not mix with the JSON");
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["profile"]["program"], "sort");
+    assert_eq!(json["parallelism_is_at_least_this"], false);
     assert_eq!(json["predictions"][1]["processors"], 2);
     assert!(
         json["predictions"][1]["from"].as_f64().unwrap() < json["predictions"][1]["to"].as_f64().unwrap()

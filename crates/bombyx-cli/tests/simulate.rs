@@ -314,3 +314,26 @@ fn a_free_of_what_was_not_charged_pays_for_nothing() {
         assert!(ends.iter().all(|line| !line.contains("steals")), "{trace}");
     }
 }
+
+#[test]
+fn a_recording_runs_on_clusters() {
+    let remote = ["--remote", "sort.rs:10"];
+    let on = |more: &[&str]| succeeds(&[&[SORT, "--nodes", "1,2,8"], &remote[..], more].concat());
+    let table = on(&["--call-cost", "1us", "--latency", "1us"]);
+    let rows: Vec<&str> =
+        table.lines().skip_while(|line| !line.contains("scheduler busy")).skip(1).take(3).collect();
+    let nodes: Vec<&str> = rows.iter().filter_map(|row| row.split_whitespace().next()).collect();
+    assert_eq!(nodes, ["1", "2", "8"], "{table}");
+    assert!(table.contains("simulated: work "), "{table}");
+    // A scheduler that spends a second on each call is the limit everywhere, and more nodes do not help.
+    let slow = on(&["--call-cost", "1s"]);
+    assert!(slow.contains("from 1 nodes on, the scheduler is the limit"), "{slow}");
+    let json: serde_json::Value = serde_json::from_str(&on(&["--call-cost", "1s", "--json"])).expect("JSON");
+    for run in json["runs"].as_array().expect("runs") {
+        let (seconds, calls) =
+            (run["seconds"].as_f64().expect("a time"), run["calls"].as_f64().expect("a count"));
+        assert!(calls > 0.0 && seconds >= calls, "{run}");
+    }
+    assert!(fails(&["fib:10", "--nodes", "2"]).contains("needs a recorded program"));
+    assert!(fails(&[SORT, "--nodes", "2"]).contains("no fork site contains `remote `"));
+}

@@ -63,7 +63,7 @@ fn merge(mut a: Vec<Cell>, b: Vec<Cell>) -> Vec<Cell> {
     a
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cluster = bombyx_cluster::start()?;
     let mut arguments = std::env::args().skip(1);
     let parts: u64 = arguments.next().map_or(Ok(8), |text| text.parse())?;

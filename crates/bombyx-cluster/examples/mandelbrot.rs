@@ -42,7 +42,7 @@ fn render(tile: Tile) -> Vec<u8> {
     })
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cluster = bombyx_cluster::start()?;
     let mut arguments = std::env::args().skip(1);
     let side: usize = arguments.next().map_or(Ok(512), |text| text.parse())?;

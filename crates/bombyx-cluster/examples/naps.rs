@@ -2,7 +2,7 @@
 //! know that the workers on this machine share its cores.
 //!
 //! `BOMBYX_CLUSTER=dask-local:4 cargo run --release -p bombyx-cluster --example naps -- 200`. The argument is the
-//! number of calls.
+//! number of calls. If the cluster is lost, the program counts the results that have arrived before.
 
 use bombyx_cluster::{Cluster, remote};
 use std::time::{Duration, Instant};
@@ -25,7 +25,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     cluster.map_reduce(nap, (0..16).map(|_| (1, false)), 0, |a, b| a + b)?;
     let naps = (0..calls).map(|nth| (20 + nth * 37 % 120, nth % 10 == 9));
     let began = Instant::now();
-    let slept = cluster.map(nap, naps).try_fold(0, |sum, ms| ms.map(|ms| sum + ms))?;
+    let (mut slept, mut arrived, mut failure) = (0, 0, None);
+    for result in cluster.map(nap, naps) {
+        match result {
+            Ok(ms) => (slept, arrived) = (slept + ms, arrived + 1),
+            Err(error) => _ = failure.get_or_insert(error),
+        }
+    }
+    if let Some(error) = failure {
+        return Err(format!("{arrived} of {calls} naps arrived: {error}").into());
+    }
     println!("{calls} naps, {slept} ms together: {:.3} s", began.elapsed().as_secs_f64());
     Ok(())
 }

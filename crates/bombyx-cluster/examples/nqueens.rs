@@ -59,7 +59,7 @@ fn search(board: Board) -> u64 {
     bombyx::map_reduce(0..next.len(), |nth| search(next[nth]), || 0, |a, b| a + b)
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cluster = bombyx_cluster::start()?;
     let side: u32 = std::env::args().nth(1).map_or(Ok(11), |text| text.parse())?;
     if !(1..=20).contains(&side) {

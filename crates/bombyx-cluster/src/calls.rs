@@ -216,7 +216,7 @@ impl Cluster {
             region.call(key, bytes[number], &tagged);
             results[number] = Some(tagged);
         }
-        region.end();
+        drop(region);
         std::mem::forget(rest);
         Ok(results.map(|result| result.expect("every call has one answer")))
     }

@@ -19,26 +19,37 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Makes a program a worker of the Dask scheduler at this address.
 pub(crate) const WORKER_OF: &str = "BOMBYX_CLUSTER_WORKER";
 
-const SHIM: &str = include_str!("shim.py");
+/// The Python package `bombyx_shim`.
+const SHIM: [(&str, &str); 5] = [
+    ("__init__.py", include_str!("shim/__init__.py")),
+    ("caller.py", include_str!("shim/caller.py")),
+    ("client.py", include_str!("shim/client.py")),
+    ("frames.py", include_str!("shim/frames.py")),
+    ("worker.py", include_str!("shim/worker.py")),
+];
 
 /// How long the shim may take to start a local cluster, or to connect.
 const START: Duration = Duration::from_secs(120);
-/// How long it may take to end everything. It gives itself 12 s.
+/// How long it may take to end everything. It gives itself 11 s.
 const END: Duration = Duration::from_secs(15);
+/// How long it may say nothing. It reports twice a second, and notices after some 20 s that its scheduler is silent.
+const SILENCE: Duration = Duration::from_secs(25);
+/// How often this is checked.
+const ROUND: Duration = Duration::from_secs(1);
 
 /// The shim and the link to it.
 struct Dask {
     link: Arc<Link>,
     /// Whether the workers belong to this process.
     own: bool,
-    shim: Mutex<Child>,
+    shim: Arc<Mutex<Child>>,
 }
 
 /// Starts the shim and waits until it is connected.
@@ -78,25 +89,27 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
     command.arg(options.to_string()).stdin(Stdio::null());
     // The shim must outlive the thread that connects, because the kernel ends it with the thread that starts it.
     let (send, receive) = channel();
-    let (hold, held) = channel::<()>();
+    let (heard, hear) = channel();
     std::thread::Builder::new()
         .name("bombyx-cluster-keeper".to_owned())
         .spawn(move || {
-            let _ = send.send(pipe::spawn(&mut command));
-            // Ends with the engine, whose reader holds the other end.
-            let _ = held.recv();
+            let spawned = pipe::spawn(&mut command).map(|(child, to, frames)| {
+                let link = Arc::new(Link::new(to, false));
+                (link, Arc::new(Mutex::new(child)), frames)
+            });
+            let watched = spawned.as_ref().ok().map(|(link, shim, _)| (link.clone(), shim.clone()));
+            let _ = send.send(spawned);
+            if let Some((link, shim)) = watched {
+                watch(&link, &shim, &hear);
+            }
         })
         .map_err(wrong)?;
     let spawned = receive.recv().expect("the keeper sends before it ends");
-    let (child, to, frames) =
+    let (link, shim, frames) =
         spawned.map_err(|error| Error::Start(format!("{}: {error}", interpreter().display())))?;
-    let link = Arc::new(Link::new(to, false));
-    let dask = Arc::new(Dask { link: link.clone(), own: scheduler.is_empty(), shim: Mutex::new(child) });
+    let dask = Arc::new(Dask { link: link.clone(), own: scheduler.is_empty(), shim });
     let (ready, began) = channel();
-    std::thread::spawn(move || {
-        listen(&link, frames, &ready);
-        drop(hold);
-    });
+    std::thread::spawn(move || listen(&link, frames, &ready, &heard));
     match began.recv_timeout(START) {
         Ok(Ok(())) => Ok(dask),
         Ok(Err(reason)) => Err(Error::Start(reason)),
@@ -110,10 +123,35 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
     }
 }
 
+/// Ends the shim if it stands still after it has connected. Returns when the shim has ended.
+fn watch(link: &Link, shim: &Mutex<Child>, hear: &Receiver<()>) {
+    // Before its first frame, the shim may take its time.
+    let Ok(()) = hear.recv() else { return };
+    let (mut heard, mut last) = (Instant::now(), Instant::now());
+    loop {
+        match hear.recv_timeout(ROUND) {
+            Ok(()) => heard = Instant::now(),
+            Err(RecvTimeoutError::Disconnected) => return,
+            // This process itself stood still, and could not hear anybody.
+            Err(RecvTimeoutError::Timeout) if last.elapsed() > 3 * ROUND => heard = Instant::now(),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        last = Instant::now();
+        if heard.elapsed() > SILENCE {
+            let reason =
+                format!("the process that speaks with Dask said nothing for {} s", SILENCE.as_secs());
+            link.lose(&Error::Gone(reason));
+            let _ = shim.lock().unwrap_or_else(PoisonError::into_inner).kill();
+            return;
+        }
+    }
+}
+
 /// Takes frames from the shim until it ends. The first frame says whether it is connected.
-fn listen(link: &Link, mut frames: Frames, ready: &std::sync::mpsc::Sender<Result<(), String>>) {
+fn listen(link: &Link, mut frames: Frames, ready: &Sender<Result<(), String>>, heard: &Sender<()>) {
     let mut connected = false;
     while let Ok(Some(frame)) = wire::read(&mut frames) {
+        let _ = heard.send(());
         match &frame.header {
             Header::Gone { message } if !connected => {
                 let _ = ready.send(Err(message.clone()));
@@ -146,11 +184,11 @@ impl Drop for Dask {
 }
 
 impl Engine for Dask {
-    fn submit(&self, call: crate::Call, reply: Reply) {
+    fn submit(&self, call: crate::engine::Call, reply: Reply) {
         self.link.submit(call, reply);
     }
 
-    fn keep(&self, call: crate::Call) {
+    fn keep(&self, call: crate::engine::Call) {
         self.link.keep(call);
     }
 
@@ -216,11 +254,11 @@ fn interpreter() -> PathBuf {
     std::env::var_os("BOMBYX_PYTHON").unwrap_or_else(|| "python3".into()).into()
 }
 
-/// A command that runs a function of the shim.
-fn python(function: &str) -> Result<Command, Error> {
+/// A command that runs the main function of a module of the shim.
+fn python(module: &str) -> Result<Command, Error> {
     let folder = unpack().map_err(|error| Error::Start(format!("cannot write the Python shim: {error}")))?;
     let mut command = Command::new(interpreter());
-    command.arg("-c").arg(format!("import bombyx_shim; bombyx_shim.{function}()"));
+    command.arg("-c").arg(format!("from bombyx_shim import {module}; {module}.main()"));
     let path = std::env::var_os("PYTHONPATH").filter(|path| !path.is_empty());
     let folders = std::iter::once(folder).chain(path.iter().flat_map(std::env::split_paths));
     let joined = std::env::join_paths(folders).map_err(|error| Error::Start(error.to_string()))?;
@@ -233,17 +271,25 @@ fn unpack() -> std::io::Result<PathBuf> {
     let caches = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let caches = caches.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
     let caches = caches.ok_or_else(|| std::io::Error::other("neither HOME nor XDG_CACHE_HOME is set"))?;
-    let hash: String = Sha1::digest(SHIM).iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut hash = Sha1::new();
+    SHIM.iter().for_each(|(name, text)| {
+        hash.update(name);
+        hash.update(text);
+    });
+    let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     let folder = caches.join("bombyx").join(format!("shim-{hash}"));
-    let file = folder.join("bombyx_shim.py");
-    if std::fs::read_to_string(&file).is_ok_and(|text| text == SHIM) {
-        return Ok(folder);
+    let package = folder.join("bombyx_shim");
+    for (name, text) in SHIM {
+        let file = package.join(name);
+        if std::fs::read_to_string(&file).is_ok_and(|found| found == text) {
+            continue;
+        }
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&package)?;
+        // Several processes may do this at once. Each puts a whole file in place.
+        let part = folder.join(format!(".part-{}-{name}", std::process::id()));
+        std::fs::write(&part, text)?;
+        std::fs::rename(&part, &file)?;
     }
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-    // Several processes may do this at once. Each puts a whole file in place.
-    let part = folder.join(format!(".part-{}", std::process::id()));
-    std::fs::write(&part, SHIM)?;
-    std::fs::rename(&part, &file)?;
     Ok(folder)
 }
 
@@ -260,7 +306,7 @@ pub(crate) fn work_for(scheduler: &str, options: impl Iterator<Item = OsString>)
 
 /// Turns this process into a worker of a Dask scheduler, whose child is `program`. Returns only if that fails.
 ///
-/// `options` are those of `dask worker`: threads, memory, resources, certificates.
+/// `options` are those of `dask worker`: threads, memory, certificates. Calls cannot ask for Dask's resources.
 pub fn run_worker(scheduler: &str, program: &Path, options: &[OsString]) -> Error {
     let error = Command::new(program).args(options).env(WORKER_OF, scheduler).exec();
     Error::Start(format!("{}: {error}", program.display()))

@@ -6,25 +6,25 @@ use crate::outcome::{Reply, Tagged};
 
 /// A call of a remote function.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub(crate) struct Call {
     /// Its name on the cluster, and that of its result.
-    pub key: Key,
+    pub(crate) key: Key,
     /// The function's name.
-    pub function: String,
+    pub(crate) function: String,
     /// The argument's bytes.
-    pub argument: Vec<u8>,
+    pub(crate) argument: Vec<u8>,
     /// Results that the argument refers to. The call runs after they have arrived.
-    pub needs: Vec<Key>,
+    pub(crate) needs: Vec<Key>,
     /// How many calls it is nested in. Deeper calls go first, so that few callers wait at a time.
-    pub depth: u32,
+    pub(crate) depth: u32,
     /// Which call it is, for errors: `item 17 of the map at src/main.rs:41`.
-    pub place: String,
+    pub(crate) place: String,
 }
 
 /// Runs calls somewhere.
 ///
 /// A call runs at least once and is answered exactly once, unless it is cancelled before. No method waits for a call to run.
-pub trait Engine: Send + Sync {
+pub(crate) trait Engine: Send + Sync {
     /// Runs a call and reports its outcome.
     fn submit(&self, call: Call, reply: Reply);
 

@@ -1,19 +1,19 @@
-//! The engine of `local` and `processes`: a board, and whoever lends it nodes.
+//! The engine of `local` and `processes`: a ledger, and whoever lends it nodes.
 
-use crate::board::Board;
 use crate::engine::{Call, Engine};
 use crate::error::Error;
 use crate::key::Key;
+use crate::ledger::Ledger;
 use crate::outcome::{Reply, Tagged};
 use std::sync::Arc;
 
-/// Lends nodes to a board: this process, or its children.
+/// Lends nodes to a ledger: this process, or its children.
 pub(crate) trait Host: Send + Sync {
     /// [`Engine::pause`].
-    fn pause(&self, board: &Board) -> bool;
+    fn pause(&self, ledger: &Ledger) -> bool;
 
     /// [`Engine::resume`].
-    fn resume(&self, board: &Board);
+    fn resume(&self, ledger: &Ledger);
 
     /// [`Engine::resize`].
     fn resize(&self, workers: usize) -> Result<(), Error>;
@@ -21,51 +21,51 @@ pub(crate) trait Host: Send + Sync {
     /// [`Engine::processes`].
     fn processes(&self) -> Vec<u32>;
 
-    /// [`Engine::close`]. The board has given up its calls before.
+    /// [`Engine::close`]. The ledger has given up its calls before.
     fn close(&self);
 }
 
-/// An engine whose calls wait on a board in this process.
+/// An engine whose calls wait on a ledger in this process.
 pub(crate) struct Hosted<H> {
-    pub(crate) board: Arc<Board>,
+    pub(crate) ledger: Arc<Ledger>,
     pub(crate) host: H,
 }
 
 impl<H: Host> Engine for Hosted<H> {
     fn submit(&self, call: Call, reply: Reply) {
-        self.board.submit(call, Some(reply), None);
+        self.ledger.submit(call, Some(reply), None);
     }
 
     fn keep(&self, call: Call) {
-        self.board.submit(call, None, None);
+        self.ledger.submit(call, None, None);
     }
 
     fn put(&self, key: &Key, value: Tagged) {
-        self.board.put(key, value, None);
+        self.ledger.put(key, value, None);
     }
 
     fn fetch(&self, key: &Key, reply: Reply) {
-        self.board.fetch(key, reply);
+        self.ledger.fetch(key, reply);
     }
 
     fn release(&self, key: &Key) {
-        self.board.release(key);
+        self.ledger.release(key);
     }
 
     fn cancel(&self, key: &Key) {
-        self.board.cancel(key);
+        self.ledger.cancel(key);
     }
 
     fn pause(&self) -> bool {
-        self.host.pause(&self.board)
+        self.host.pause(&self.ledger)
     }
 
     fn resume(&self) {
-        self.host.resume(&self.board);
+        self.host.resume(&self.ledger);
     }
 
     fn slots(&self) -> usize {
-        self.board.slots()
+        self.ledger.slots()
     }
 
     fn resize(&self, workers: usize) -> Result<(), Error> {
@@ -77,7 +77,7 @@ impl<H: Host> Engine for Hosted<H> {
     }
 
     fn close(&self) {
-        self.board.give_up(&Error::Gone("it was closed".to_owned()));
+        self.ledger.give_up(&Error::Gone("it was closed".to_owned()));
         self.host.close();
     }
 }

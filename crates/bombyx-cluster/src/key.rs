@@ -20,6 +20,11 @@ impl Key {
         Key(format!("{function}-{process:016x}-{}", COUNT.fetch_add(1, Relaxed)).into())
     }
 
+    /// The function's name.
+    pub(crate) fn function(&self) -> &str {
+        self.0.rsplitn(3, '-').last().unwrap_or_default()
+    }
+
     /// As text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -28,7 +28,7 @@
 //!
 //! A call goes through the files in this order: `calls` (what users call on a
 //! [`Cluster`]) → `registry` (its name) → `codec` (its
-//! bytes) → [`Engine`] (what runs it): `local`, `processes` with `hosted` and `board`, or `dask` with its `link` → `worker`
+//! bytes) → `engine` (what runs it): `local`, `processes` with `hosted` and `ledger`, or `dask` with its `link` → `worker`
 //! and `execute` (where it runs) → `outcome` (what comes back).
 //!
 //! **Not here:** fork-join inside a node, which is the crate `bombyx`; and the command `bombyx worker`, which is in
@@ -37,7 +37,6 @@
 #[cfg(not(unix))]
 compile_error!("bombyx-cluster needs Unix: workers hang on socket pairs");
 
-mod board;
 mod build;
 mod builder;
 mod calls;
@@ -50,6 +49,7 @@ mod error;
 mod execute;
 mod hosted;
 mod key;
+mod ledger;
 mod link;
 mod local;
 mod map;
@@ -70,13 +70,11 @@ pub use builder::Builder;
 pub use calls::start;
 pub use cluster::Cluster;
 pub use dask::run_worker;
-pub use engine::{Call, Engine};
 pub use error::Error;
 #[doc(hidden)]
 pub use inventory;
 pub use key::Key;
 pub use map::Map;
-pub use outcome::{Outcome, Reply, Tagged};
 #[doc(hidden)]
 pub use registry::Entry;
 pub use remote::Remote;

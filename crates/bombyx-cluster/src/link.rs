@@ -21,6 +21,8 @@ pub(crate) struct Link {
 #[derive(Default)]
 struct State {
     pending: HashMap<u64, Pending>,
+    /// The functions and places of calls whose results are kept for this process.
+    kept: HashMap<Key, (String, String)>,
     next: u64,
     slots: usize,
     processes: Vec<u32>,
@@ -131,6 +133,7 @@ impl Engine for Link {
     }
 
     fn keep(&self, call: Call) {
+        self.state().kept.insert(call.key.clone(), (call.function.clone(), call.place.clone()));
         let (key, needs) = (call.key.to_string(), texts(&call.needs));
         let header =
             Header::Keep { key, function: call.function, needs, depth: call.depth, place: call.place };
@@ -142,12 +145,17 @@ impl Engine for Link {
     }
 
     fn fetch(&self, key: &Key, reply: Reply) {
-        if let Some(id) = self.expect(key, key.as_str(), "a result that stays on its node", reply) {
+        // What a remote function got as an argument belongs to the caller, who knows its place.
+        let kept = self.state().kept.get(key).cloned();
+        let (function, place) =
+            kept.unwrap_or_else(|| (key.function().to_owned(), "a `Remote` in an argument".to_owned()));
+        if let Some(id) = self.expect(key, &function, &place, reply) {
             self.send(Header::Fetch { id, key: key.to_string() });
         }
     }
 
     fn release(&self, key: &Key) {
+        self.state().kept.remove(key);
         self.send(Header::Release { key: key.to_string() });
     }
 

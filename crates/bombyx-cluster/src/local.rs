@@ -4,11 +4,11 @@
 //! A call cannot crash without the process. A cancelled call that already runs goes on to its end, because threads
 //! cannot be ended.
 
-use crate::board::{Board, Node, NodeId};
 use crate::engine::{Call, Engine};
 use crate::error::Error;
 use crate::execute::execute;
 use crate::hosted::{Host, Hosted};
+use crate::ledger::{Ledger, Node, NodeId};
 use std::sync::{Arc, Weak};
 
 /// This process is the only node.
@@ -25,9 +25,9 @@ impl Local {
     pub(crate) fn start(slots: Option<usize>) -> Arc<dyn Engine> {
         let slots = slots.unwrap_or_else(|| bombyx::Pool::global().processors());
         Arc::new_cyclic(|engine| {
-            let board = Arc::new(Board::new(0));
-            board.join(HERE, Arc::new(Here { engine: engine.clone() }), slots);
-            Hosted { board, host: Local }
+            let ledger = Arc::new(Ledger::new(0));
+            ledger.join(HERE, Arc::new(Here { engine: engine.clone() }), slots);
+            Hosted { ledger, host: Local }
         })
     }
 }
@@ -39,7 +39,7 @@ impl Node for Here {
             let Some(local) = engine.upgrade() else { return };
             let result = execute(local, call.key.clone(), call.depth, &call.function, &call.argument);
             if let Some(local) = engine.upgrade() {
-                local.board.done(HERE, &call.key, result);
+                local.ledger.done(HERE, &call.key, result);
             }
         });
     }
@@ -53,16 +53,16 @@ impl Node for Here {
 
 impl Host for Local {
     /// Calls run in the pool, so a closure that waits there holds a slot.
-    fn pause(&self, board: &Board) -> bool {
+    fn pause(&self, ledger: &Ledger) -> bool {
         let inside = bombyx::in_pool();
         if inside {
-            board.pause(HERE);
+            ledger.pause(HERE);
         }
         inside
     }
 
-    fn resume(&self, board: &Board) {
-        board.resume(HERE);
+    fn resume(&self, ledger: &Ledger) {
+        ledger.resume(HERE);
     }
 
     fn resize(&self, _: usize) -> Result<(), Error> {

@@ -153,9 +153,7 @@ where
             if let Some(bar) = self.bar.take() {
                 bar.finish();
             }
-            if let Some(region) = self.region.take() {
-                region.end();
-            }
+            self.region = None;
             return None;
         };
         let number = self.first;
@@ -176,6 +174,9 @@ where
 
 impl<F, R, I> Drop for Map<F, R, I> {
     fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.abandon();
+        }
         for key in self.window.iter().filter_map(|slot| slot.key.as_ref()) {
             self.cluster.engine().cancel(key);
         }

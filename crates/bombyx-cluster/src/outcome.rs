@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How a call ended.
-pub type Outcome = Result<Tagged, Error>;
+pub(crate) type Outcome = Result<Tagged, Error>;
 
 /// Receives an outcome. Called once, on any thread. Must not block.
-pub type Reply = Box<dyn FnOnce(Outcome) + Send>;
+pub(crate) type Reply = Box<dyn FnOnce(Outcome) + Send>;
 
 const VALUE: u8 = 0;
 const PANIC: u8 = 1;

@@ -23,23 +23,32 @@ pub(crate) type Frames = BufReader<UnixStream>;
 /// Starts a process with a socket to this one.
 ///
 /// It gets a separate process group, so that Ctrl-C ends only this process. The others end because their sockets do.
+/// A process that stands still ends, too: the kernel ends it with the *thread* that started it.
 pub(crate) fn spawn(command: &mut Command) -> io::Result<(Child, Sender<Frame>, Frames)> {
     let (ours, theirs) = UnixStream::pair()?;
     let socket = theirs.as_raw_fd();
     command.env(SOCKET_VARIABLE, SOCKET.to_string()).process_group(0);
     let place = move || {
-        // SAFETY: both calls are allowed between fork and exec, and `theirs` is open until the child has begun.
+        // SAFETY: the calls are allowed between fork and exec, and `theirs` is open until the child has begun.
         let done = unsafe {
+            #[cfg(target_os = "linux")]
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             if socket == SOCKET { libc::fcntl(SOCKET, libc::F_SETFD, 0) } else { libc::dup2(socket, SOCKET) }
         };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     };
     // SAFETY: the closure does nothing that fork forbids in a child.
     unsafe { command.pre_exec(place) };
-    let child = command.spawn()?;
+    let mut child = command.spawn()?;
     drop(theirs);
-    let (to, frames) = connect(ours)?;
-    Ok((child, to, frames))
+    match connect(ours) {
+        Ok((to, frames)) => Ok((child, to, frames)),
+        Err(error) => {
+            child.kill()?;
+            child.wait()?;
+            Err(error)
+        }
+    }
 }
 
 /// Both directions of a socket.

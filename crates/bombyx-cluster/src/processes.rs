@@ -7,11 +7,11 @@
 //! ends a worker when the *thread* that started it ends. If a worker does not answer within the keeper's patience, the
 //! keeper kills it.
 
-use crate::board::{Board, Node, NodeId};
 use crate::engine::{Call, Engine};
 use crate::error::Error;
 use crate::hosted::{Host, Hosted};
 use crate::key::Key;
+use crate::ledger::{Ledger, Node, NodeId};
 use crate::link::reply_frame;
 use crate::outcome::{Reply, Tagged};
 use crate::pipe::{self, Frames};
@@ -30,8 +30,12 @@ use std::time::{Duration, Instant};
 const ROUND: Duration = Duration::from_millis(250);
 /// How long a worker has to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// How many workers in a row may end before they are ready.
+/// How many workers in a row may end by themselves before they are ready.
 const FALSE_STARTS: u32 = 5;
+/// How long to try when no worker can be started and none is left.
+const DROUGHT: Duration = Duration::from_secs(5);
+/// Signals by which others end a process. All others are the process's own doing.
+const FROM_OUTSIDE: [i32; 5] = [libc::SIGKILL, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 
 /// Lends child processes.
 pub(crate) struct Processes {
@@ -56,11 +60,11 @@ impl Processes {
         threads: usize,
         settings: &Settings,
     ) -> Result<Arc<dyn Engine>, Error> {
-        let board = Arc::new(Board::new(settings.allowed_failures));
+        let ledger = Arc::new(Ledger::new(settings.allowed_failures));
         let (orders, inbox) = channel();
         let pids = Arc::new(Mutex::new(BTreeMap::new()));
         let keeper = Keeper {
-            board: board.clone(),
+            ledger: ledger.clone(),
             orders: orders.clone(),
             pids: pids.clone(),
             workers: HashMap::new(),
@@ -69,13 +73,14 @@ impl Processes {
             patience: settings.patience,
             next: 0,
             false_starts: 0,
+            drought: None,
         };
         let thread = std::thread::Builder::new()
             .name("bombyx-cluster-keeper".to_owned())
             .spawn(move || keeper.run(&inbox))
             .map_err(|error| Error::Start(error.to_string()))?;
         let host = Processes { orders, keeper: Mutex::new(Some(thread)), pids };
-        Ok(Arc::new(Hosted { board, host }))
+        Ok(Arc::new(Hosted { ledger, host }))
     }
 
     fn order(&self, order: Order) {
@@ -86,11 +91,11 @@ impl Processes {
 
 impl Host for Processes {
     /// No call runs in this process.
-    fn pause(&self, _: &Board) -> bool {
+    fn pause(&self, _: &Ledger) -> bool {
         false
     }
 
-    fn resume(&self, _: &Board) {}
+    fn resume(&self, _: &Ledger) {}
 
     fn resize(&self, workers: usize) -> Result<(), Error> {
         if workers == 0 {
@@ -115,7 +120,7 @@ impl Host for Processes {
 }
 
 struct Keeper {
-    board: Arc<Board>,
+    ledger: Arc<Ledger>,
     orders: Sender<Order>,
     pids: Arc<Mutex<BTreeMap<NodeId, u32>>>,
     workers: HashMap<NodeId, Worker>,
@@ -124,6 +129,8 @@ struct Keeper {
     patience: Duration,
     next: u64,
     false_starts: u32,
+    /// Since when no worker could be started while there was none.
+    drought: Option<Instant>,
 }
 
 struct Worker {
@@ -167,13 +174,20 @@ impl Keeper {
         }
     }
 
-    /// Starts workers until there are enough.
+    /// Starts workers until there are enough. If one cannot be started, because the machine has no room for a process
+    /// or for its files, there may be room in the next round. The keeper gives up only if no worker is left meanwhile.
     fn fill(&mut self) {
         while self.workers.values().filter(|worker| !worker.leaving).count() < self.wanted {
-            if let Err(error) = self.hire() {
-                return self.board.give_up(&Error::Start(format!("a worker cannot be started: {error}")));
+            let Err(error) = self.hire() else { continue };
+            let since = *self.drought.get_or_insert_with(Instant::now);
+            if !self.workers.is_empty() {
+                self.drought = None;
+            } else if since.elapsed() > DROUGHT {
+                self.ledger.give_up(&Error::Start(format!("a worker cannot be started: {error}")));
             }
+            return;
         }
+        self.drought = None;
     }
 
     fn hire(&mut self) -> std::io::Result<()> {
@@ -182,12 +196,18 @@ impl Keeper {
         let mut command = Command::new(build::program()?);
         command.stdin(Stdio::null()).env("BOMBYX_PROCESSORS", self.threads.to_string());
         profile::hand_down(&mut command, id.0);
-        let (child, to, frames) = pipe::spawn(&mut command)?;
+        let (mut child, to, frames) = pipe::spawn(&mut command)?;
         self.pids.lock().unwrap_or_else(PoisonError::into_inner).insert(id, child.id());
         let post =
             Arc::new(Post { id, to: to.clone(), orders: self.orders.clone(), calls: Mutex::default() });
-        let (board, slots) = (self.board.clone(), self.threads);
-        std::thread::spawn(move || post.listen(&board, frames, slots));
+        let (ledger, slots) = (self.ledger.clone(), self.threads);
+        let listener = std::thread::Builder::new().name("bombyx-cluster-in".to_owned());
+        if let Err(error) = listener.spawn(move || post.listen(&ledger, frames, slots)) {
+            self.pids.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            child.kill()?;
+            child.wait()?;
+            return Err(error);
+        }
         let worker = Worker { child, to, heard: Instant::now(), ready: false, leaving: false };
         self.workers.insert(id, worker);
         Ok(())
@@ -212,40 +232,44 @@ impl Keeper {
             if stood_still {
                 worker.heard = Instant::now();
             }
-            if worker.leaving && self.board.leave(id) {
+            if worker.leaving && self.ledger.leave(id) {
                 let _ = worker.to.send(Header::Bye.into());
             }
             if worker.heard.elapsed() > self.patience {
                 let _ = self.orders.send(Order::End(id, "did not answer"));
             }
         }
+        self.fill();
     }
 
     /// Ends a worker, lets its calls run elsewhere, and starts another one.
     fn bury(&mut self, id: NodeId, reason: &str) {
         let Some(mut worker) = self.workers.remove(&id) else {
-            // The worker's last frames may have reached the board after it was buried.
-            return self.board.died(id, reason);
+            // The worker's last frames may have reached the ledger after it was buried.
+            return self.ledger.died(id, reason);
         };
         self.pids.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         // The worker has ended by itself, or ends now: nothing survives this signal.
         let _ = worker.child.kill();
         let status = worker.child.wait();
+        let by_signal = status.as_ref().ok().and_then(|status| status.signal());
+        let from_outside =
+            reason.is_empty() && by_signal.is_some_and(|signal| FROM_OUTSIDE.contains(&signal));
         let reason = match status.as_ref().map(|status| (status.code(), status.signal())) {
             _ if !reason.is_empty() => reason.to_owned(),
             Ok((Some(code), _)) => format!("ended with status {code}"),
             Ok((_, Some(signal))) => format!("was ended by signal {signal}"),
             _ => "ended".to_owned(),
         };
-        if !worker.ready && !worker.leaving {
+        if !worker.ready && !worker.leaving && !from_outside {
             self.false_starts += 1;
         }
-        self.board.died(id, &reason);
+        self.ledger.died(id, &reason);
         if self.false_starts > FALSE_STARTS {
             let error = format!(
                 "a worker {reason} before it was ready: does `main` call bombyx_cluster::start first?"
             );
-            return self.board.give_up(&Error::Start(error));
+            return self.ledger.give_up(&Error::Start(error));
         }
         self.fill();
     }
@@ -268,7 +292,7 @@ impl Keeper {
     }
 }
 
-/// A worker, as the board sees it.
+/// A worker, as the ledger sees it.
 struct Post {
     id: NodeId,
     to: Sender<Frame>,
@@ -306,12 +330,12 @@ impl Node for Post {
 
 impl Post {
     /// Listens to the worker until its end.
-    fn listen(self: Arc<Post>, board: &Board, mut frames: Frames, slots: usize) {
+    fn listen(self: Arc<Post>, ledger: &Ledger, mut frames: Frames, slots: usize) {
         let reason = loop {
             match wire::read(&mut frames) {
                 Ok(Some(frame)) => {
                     let _ = self.orders.send(Order::Heard(self.id));
-                    if self.take(board, frame, slots).is_none() {
+                    if self.take(ledger, frame, slots).is_none() {
                         break "broke the protocol";
                     }
                 }
@@ -322,7 +346,7 @@ impl Post {
     }
 
     /// Takes a frame. `None` if it makes no sense.
-    fn take(self: &Arc<Post>, board: &Board, Frame { header, body }: Frame, slots: usize) -> Option<()> {
+    fn take(self: &Arc<Post>, ledger: &Ledger, Frame { header, body }: Frame, slots: usize) -> Option<()> {
         let origin = Some(self.id);
         let call = |key: String, function, needs: Vec<String>, depth, place| Call {
             key: Key::from(&*key),
@@ -335,30 +359,30 @@ impl Post {
         match header {
             Header::Hello { protocol, .. } if protocol == PROTOCOL => {
                 let _ = self.orders.send(Order::Ready(self.id));
-                board.join(self.id, self.clone(), slots);
+                ledger.join(self.id, self.clone(), slots);
             }
             Header::Done { call } => {
                 let key = self.calls.lock().unwrap_or_else(PoisonError::into_inner).keys.remove(&call)?;
-                board.done(self.id, &key, Tagged::from_bytes(body).ok()?);
+                ledger.done(self.id, &key, Tagged::from_bytes(body).ok()?);
             }
             Header::Pong => {}
-            Header::Pause => board.pause(self.id),
-            Header::Resume => board.resume(self.id),
+            Header::Pause => ledger.pause(self.id),
+            Header::Resume => ledger.resume(self.id),
             Header::Submit { id, key, function, needs, depth, place } => {
                 let call = Call { argument: body, ..call(key, function, needs, depth, place) };
-                board.submit(call, Some(self.reply(id)), origin);
+                ledger.submit(call, Some(self.reply(id)), origin);
             }
             Header::Keep { key, function, needs, depth, place } => {
-                board.submit(
+                ledger.submit(
                     Call { argument: body, ..call(key, function, needs, depth, place) },
                     None,
                     origin,
                 );
             }
-            Header::Put { key } => board.put(&Key::from(&*key), Tagged::from_bytes(body).ok()?, origin),
-            Header::Fetch { id, key } => board.fetch(&Key::from(&*key), self.reply(id)),
-            Header::Release { key } => board.release(&Key::from(&*key)),
-            Header::Cancel { key } => board.cancel(&Key::from(&*key)),
+            Header::Put { key } => ledger.put(&Key::from(&*key), Tagged::from_bytes(body).ok()?, origin),
+            Header::Fetch { id, key } => ledger.fetch(&Key::from(&*key), self.reply(id)),
+            Header::Release { key } => ledger.release(&Key::from(&*key)),
+            Header::Cancel { key } => ledger.cancel(&Key::from(&*key)),
             _ => return None,
         }
         Some(())

@@ -83,10 +83,12 @@ impl Region {
             open.calls.lock().unwrap_or_else(PoisonError::into_inner).push(made);
         }
     }
+}
 
-    /// All calls of the region have ended.
-    pub(crate) fn end(self) {
-        if let Some(Open { parent, function, calls, before }) = self.0 {
+/// The region ends with it: all its calls have ended, or nobody wants the others any more.
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Some(Open { parent, function, calls, before }) = self.0.take() {
             let calls = calls.into_inner().unwrap_or_else(PoisonError::into_inner);
             with_recorder(|recorder| {
                 if parent.is_none() {

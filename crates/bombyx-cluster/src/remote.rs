@@ -83,8 +83,7 @@ impl<T: DeserializeOwned> Remote<T> {
         let (send, receive) = std::sync::mpsc::channel();
         cluster.engine().fetch(&self.held.key, Box::new(move |outcome| drop(send.send(outcome))));
         let outcome = cluster.wait(|| receive.recv()).unwrap_or(Err(Error::Cancelled))?;
-        let function = self.held.key.as_str();
-        open(&outcome, function, "a result that stays on its node")
+        open(&outcome, self.held.key.function(), "a result that stays on its node")
     }
 }
 

@@ -48,6 +48,7 @@ fn serve(socket: RawFd) -> ! {
     let socket = unsafe {
         std::env::remove_var(SOCKET_VARIABLE);
         libc::fcntl(socket, libc::F_SETFD, libc::FD_CLOEXEC);
+        // The Python shim does not set this before its child begins.
         #[cfg(target_os = "linux")]
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         UnixStream::from_raw_fd(socket)

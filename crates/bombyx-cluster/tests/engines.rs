@@ -189,8 +189,34 @@ fn cancelled(cluster: &Cluster) {
     assert!(began.elapsed() < Duration::from_secs(100));
 }
 
+/// A program whose calls are recorded: a map that is dropped early, and a call with nested calls.
+fn be_recorded() {
+    let cluster = Cluster::builder().address("local:2").start().unwrap();
+    let mut map = cluster.map(double, 0..100).in_flight(4);
+    (0..3).for_each(|n| assert_eq!(map.next(), Some(Ok(2 * n))));
+    drop(map);
+    assert_eq!(cluster.call(nested_map, 5), Ok(20));
+}
+
+fn recorded() {
+    let file = std::env::temp_dir().join(format!("bombyx-cluster-{}.dag", std::process::id()));
+    let mut program = std::process::Command::new(std::env::current_exe().unwrap());
+    let status =
+        program.env("BOMBYX_TEST_RECORDED", "1").env("BOMBYX_CLUSTER_RECORD", &file).status().unwrap();
+    assert!(status.success());
+    let computation = bombyx_dag::format::read(&std::fs::read(&file).unwrap()[..]).unwrap();
+    std::fs::remove_file(file).unwrap();
+    // The client, three to seven calls of the map, the call of `nested_map` and the five below it.
+    assert!((10..=14).contains(&computation.thread_count()), "{} threads", computation.thread_count());
+    let below = |thread| computation.parent(thread).is_some_and(|parent| parent.index() > 0);
+    assert_eq!(computation.threads().filter(|&thread| below(thread)).count(), 5);
+}
+
 fn main() {
     work_if_worker();
+    if std::env::var_os("BOMBYX_TEST_RECORDED").is_some() {
+        return be_recorded();
+    }
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
     type Case = (&'static str, fn(&Cluster));
@@ -223,6 +249,10 @@ fn main() {
             let cluster = Cluster::builder().address("processes:1x3").start().unwrap();
             assert_eq!(cluster.call(processors, ()), Ok(3));
         });
+        Ok(())
+    }));
+    trials.push(Trial::test("a recording has what ended", || {
+        within(60, recorded);
         Ok(())
     }));
     libtest_mimic::run(&arguments, trials).exit();

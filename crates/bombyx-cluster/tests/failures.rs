@@ -6,8 +6,8 @@
 
 mod common;
 
-use bombyx_cluster::{Cluster, Error, remote, work_if_worker};
-use common::{Random, addresses, is_alive, within};
+use bombyx_cluster::{Cluster, Error, Remote, remote, work_if_worker};
+use common::{Process, Random, addresses, descendants, process, within};
 use libtest_mimic::{Arguments, Trial};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -39,6 +39,11 @@ fn grind_below((n, depth): (u64, u32)) -> u64 {
 #[remote]
 fn end_the_process(code: i32) -> u64 {
     std::process::exit(code)
+}
+
+#[remote]
+fn value_of(kept: Remote<u64>) -> u64 {
+    kept.get().unwrap()
 }
 
 #[remote]
@@ -88,7 +93,7 @@ fn sabotaged(address: &str) {
             while !done.load(Relaxed) {
                 std::thread::sleep(Duration::from_millis(1 + random.below(pause) as u64));
                 let pids = cluster.processes();
-                seen.lock().unwrap().extend(pids.iter().copied());
+                seen.lock().unwrap().extend(pids.iter().copied().filter_map(process));
                 match (random.below(10), pids.is_empty()) {
                     (0, _) => cluster.resize(2 + random.below(3)).unwrap(),
                     (_, true) => {}
@@ -119,7 +124,7 @@ fn sabotaged(address: &str) {
         kills.into_inner(),
         stops.into_inner()
     );
-    seen.lock().unwrap().extend(cluster.processes());
+    seen.lock().unwrap().extend(cluster.processes().into_iter().filter_map(process));
     drop(cluster);
     gone(&seen.into_inner().unwrap());
 }
@@ -133,10 +138,10 @@ impl<F: FnMut()> Drop for Finally<F> {
 }
 
 /// All these processes end soon.
-fn gone(pids: &BTreeSet<u32>) {
+fn gone(processes: &BTreeSet<Process>) {
     let end = Instant::now() + Duration::from_secs(30);
-    while let Some(left) = pids.iter().find(|&&pid| is_alive(pid)) {
-        assert!(Instant::now() < end, "process {left} is left behind");
+    while let Some(left) = processes.iter().find(|&&left| process(left.0) == Some(left)) {
+        assert!(Instant::now() < end, "process {} is left behind", left.0);
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -149,6 +154,13 @@ fn lost(address: &str) {
     assert_eq!(function, "failures::end_the_process");
     assert!(place.contains("the call at") && place.contains("failures.rs"), "{place}");
     assert!(reason.contains("status 3") && reason.contains('3'), "{reason}");
+    let kept = cluster.keep(end_the_process, 4).unwrap();
+    let error = kept.get().unwrap_err();
+    let Error::Lost { function, place, .. } = &error else { panic!("{error}") };
+    assert_eq!(function, "failures::end_the_process");
+    assert!(place.contains("the kept call at") && place.contains("failures.rs"), "{place}");
+    let error = cluster.call(value_of, kept).unwrap_err();
+    assert!(error.to_string().contains("end_the_process"), "{error}");
     let results: Vec<Result<u64, Error>> = cluster.map(abort_if_odd, 0..4).in_flight(1).collect();
     assert_eq!((&results[0], &results[2]), (&Ok(0), &Ok(2)));
     for nth in [1, 3] {
@@ -162,11 +174,11 @@ fn lost(address: &str) {
 fn stopped(address: &str) {
     let cluster = Cluster::builder().address(address).patience(Duration::from_secs(1)).start().unwrap();
     assert_eq!(cluster.call(grind, 3), Ok(10));
-    let pids: BTreeSet<u32> = cluster.processes().into_iter().collect();
-    pids.iter().for_each(|&pid| signal(pid, libc::SIGSTOP));
+    let workers: BTreeSet<Process> = cluster.processes().into_iter().filter_map(process).collect();
+    workers.iter().for_each(|&(pid, _)| signal(pid, libc::SIGSTOP));
     assert_eq!(cluster.call(grind, 4), Ok(17));
     drop(cluster);
-    gone(&pids);
+    gone(&workers);
 }
 
 /// A call that uses more memory than its worker may is lost. The others are not.
@@ -180,8 +192,16 @@ fn out_of_memory(address: &str) {
     assert_eq!(cluster.call(grind, 3), Ok(10));
 }
 
-/// The client is killed: its workers end.
 fn client_killed(address: &str) {
+    kill_client(address, false);
+}
+
+fn client_killed_while_workers_stand_still(address: &str) {
+    kill_client(address, true);
+}
+
+/// The client is killed: everything that it started ends, also what stands still.
+fn kill_client(address: &str, stopped: bool) {
     let mut client = Command::new(std::env::current_exe().unwrap())
         .env("BOMBYX_TEST_CLIENT", address)
         .stdout(Stdio::piped())
@@ -189,11 +209,22 @@ fn client_killed(address: &str) {
         .unwrap();
     let mut line = String::new();
     BufReader::new(client.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let pids: BTreeSet<u32> = line.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
-    assert!(!pids.is_empty() && pids.iter().all(|&pid| is_alive(pid)), "{line}");
+    let pids: Vec<u32> = line.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+    let mut started: BTreeSet<Process> = pids.iter().copied().filter_map(process).collect();
+    assert!(!pids.is_empty() && started.len() == pids.len(), "{line}");
+    // Python's own helper ends when its pipe does, so only if it does not stand still.
+    let is_helper = |pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.contains("resource_tracker"))
+    };
+    let all = descendants(client.id()).into_iter().filter(|pid| !is_helper(pid));
+    started.extend(all.filter_map(process));
+    if stopped {
+        started.iter().for_each(|&(pid, _)| signal(pid, libc::SIGSTOP));
+    }
     client.kill().unwrap();
     client.wait().unwrap();
-    gone(&pids);
+    gone(&started);
 }
 
 /// Such a client.
@@ -209,26 +240,122 @@ fn be_client(address: &str) {
     map.for_each(drop);
 }
 
-/// A program that does not enter worker mode gets an explanation.
-fn forgetful() {
+/// What this program prints in another role.
+fn printed(role: &str, address: &str) -> String {
     let mut client = Command::new(std::env::current_exe().unwrap());
-    let output = client.env("BOMBYX_TEST_FORGETFUL", "1").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let output = client.env(role, address).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A program that does not enter worker mode gets an explanation.
+fn forgetful(address: &str) {
+    let text = printed("BOMBYX_TEST_FORGETFUL", address);
     assert!(text.contains("before it was ready: does `main` call bombyx_cluster::start first?"), "{text}");
 }
 
-fn be_forgetful() {
+fn be_forgetful(address: &str) {
     if std::env::var_os("BOMBYX_CLUSTER_SOCKET").is_none() {
-        let cluster = Cluster::builder().address("processes:1").start().unwrap();
-        println!("{}", cluster.call(grind, 1).unwrap_err());
+        // Dask says so when it connects, and `processes` at the first call.
+        let result = Cluster::builder().address(address).start().and_then(|cluster| cluster.call(grind, 1));
+        println!("{}", result.unwrap_err());
     }
 }
 
+/// Workers that others kill while they start are no reason to give up.
+fn killed_early(address: &str) {
+    assert_eq!(printed("BOMBYX_TEST_KILLED_EARLY", address), "Ok(10)\n");
+}
+
+/// Its workers take a while to begin, because `main` sleeps.
+fn be_killed_early(address: &str) {
+    let cluster = Cluster::builder().address(address).start().unwrap();
+    let me = std::fs::read_link("/proc/self/exe").unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    let mut killed = BTreeSet::new();
+    // More than the six in a row that end a cluster.
+    while killed.len() < 9 && Instant::now() < end {
+        let runs_this = |pid: &u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == me);
+        for pid in descendants(std::process::id()).into_iter().filter(runs_this) {
+            if killed.insert(pid) {
+                signal(pid, libc::SIGKILL);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(killed.len(), 9);
+    println!("{:?}", cluster.call(grind, 3));
+}
+
+/// A worker that cannot be started is started later, and the others go on meanwhile.
+fn no_room() {
+    assert_eq!(printed("BOMBYX_TEST_NO_ROOM", "processes:2"), "full: Ok(10), then 2 workers\n");
+}
+
+/// How many files this process may open. Returns how many it could open before.
+fn limit_files(count: libc::rlim_t) -> libc::rlim_t {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both calls only look at `limit`.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        let before = std::mem::replace(&mut limit.rlim_cur, count);
+        libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        before
+    }
+}
+
+fn be_without_room(address: &str) {
+    let cluster = Cluster::builder().address(address).start().unwrap();
+    while cluster.slots() < 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let before = limit_files(3);
+    let pids: BTreeSet<u32> = cluster.processes().into_iter().take(1).collect();
+    pids.iter().for_each(|&pid| signal(pid, libc::SIGKILL));
+    while cluster.slots() == 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    print!("full: {:?}, ", cluster.call(grind, 3));
+    limit_files(before);
+    while cluster.slots() < 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    println!("then {} workers", cluster.slots());
+}
+
+/// Dask's scheduler and the process around it stand still: an error within 30 s, and nothing is left.
+fn shim_stopped(address: &str) {
+    let before = descendants(std::process::id());
+    let cluster = Cluster::builder().address(address).start().unwrap();
+    assert_eq!(cluster.call(grind, 3), Ok(10));
+    let now = descendants(std::process::id()).into_iter().filter(|pid| !before.contains(pid));
+    let started: BTreeSet<Process> = now.filter_map(process).collect();
+    let is_shim = |(pid, _): &&Process| {
+        std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.contains("client.main()"))
+    };
+    let (shim, _) = *started.iter().find(is_shim).expect("there is a shim");
+    let began = Instant::now();
+    signal(shim, libc::SIGSTOP);
+    let error = cluster.call(sleep_ms, 60_000).unwrap_err();
+    assert!(matches!(&error, Error::Gone(reason) if reason.contains("said nothing")), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    gone(&started);
+}
+
 fn main() {
-    if std::env::var_os("BOMBYX_TEST_FORGETFUL").is_some() {
-        return be_forgetful();
+    if let Ok(address) = std::env::var("BOMBYX_TEST_FORGETFUL") {
+        return be_forgetful(&address);
+    }
+    if std::env::var_os("BOMBYX_TEST_KILLED_EARLY").is_some() {
+        std::thread::sleep(Duration::from_millis(100));
     }
     work_if_worker();
+    if let Ok(address) = std::env::var("BOMBYX_TEST_KILLED_EARLY") {
+        return be_killed_early(&address);
+    }
+    if let Ok(address) = std::env::var("BOMBYX_TEST_NO_ROOM") {
+        return be_without_room(&address);
+    }
     if let Ok(address) = std::env::var("BOMBYX_TEST_CLIENT") {
         return be_client(&address);
     }
@@ -240,6 +367,9 @@ fn main() {
         ("lost", lost),
         ("stopped", stopped),
         ("client killed", client_killed),
+        ("client killed while workers stand still", client_killed_while_workers_stand_still),
+        ("a worker that is none", forgetful),
+        ("killed while they start", killed_early),
     ];
     let crashable =
         addresses().into_iter().filter(|address| !address.starts_with("local") && !address.ends_with(":1"));
@@ -253,6 +383,11 @@ fn main() {
         }
     }
     for address in addresses().into_iter().filter(|address| address.starts_with("dask")) {
+        let own = address.clone();
+        trials.push(Trial::test(format!("shim stopped on {address}"), move || {
+            within(120, move || shim_stopped(&own));
+            Ok(())
+        }));
         // Only with a limit that is worth reaching.
         if std::env::var_os("BOMBYX_CLUSTER_MEMORY").is_some() {
             trials.push(Trial::test(format!("out of memory on {address}"), move || {
@@ -261,8 +396,8 @@ fn main() {
             }));
         }
     }
-    trials.push(Trial::test("a worker that is none", || {
-        within(60, forgetful);
+    trials.push(Trial::test("no room for a worker", || {
+        within(60, no_room);
         Ok(())
     }));
     libtest_mimic::run(&arguments, trials).exit();

@@ -72,10 +72,15 @@ fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ReadError> {
         if error.is_eof() || (at_end && !complete) {
             ReadError::Truncated
         } else {
-            ReadError::Malformed { reason: error.to_string() }
+            // The parser quotes the file, and a terminal obeys control characters.
+            let clean = error.to_string().replace(char::is_control, "?");
+            ReadError::Malformed { reason: clean.chars().take(LONGEST_REASON).collect() }
         }
     })
 }
+
+/// The most characters of what the parser says.
+const LONGEST_REASON: usize = 300;
 
 fn check(profile: &Profile) -> Result<(), ReadError> {
     if let Some(companion) = &profile.companion {

@@ -209,6 +209,14 @@ fn a_busy_machine() {
     assert_eq!(rules(&busy), [Rule::MachineBusy, Rule::Fine]);
     assert!(advise(&busy, 4)[0].text.contains("waited for a CPU 50 % of the time"));
     assert!(Scaling::of(&busy).predict(4).band.width() > Scaling::of(&fine()).predict(4).band.width());
+    let mut waiting = busy.clone();
+    waiting.per_processor[0].hand_over_ns = 57_000_000;
+    waiting.per_processor[1].idle_ns = 900_000_000;
+    assert_eq!(
+        rules(&waiting),
+        [Rule::MachineBusy, Rule::Fine],
+        "processors wait because the machine is busy"
+    );
     busy.machine = Some(Machine { cpus: 2, cache_bytes: 0 });
     assert_eq!(rules(&busy), [Rule::Oversubscribed, Rule::Fine]);
     assert!(advise(&busy, 2)[0].text.starts_with("4 processors share 2 CPUs: "));

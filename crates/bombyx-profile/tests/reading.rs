@@ -60,13 +60,18 @@ fn each_kind_of_damage_has_its_error() {
         (with("work_ns", "1.5"), "1.5"),
         (with("work_ns", "99999999999999999999999"), "invalid"),
         (with("clock", "\"sundial\""), "sundial"),
+        (with("clock", "\"sun\u{7f}dial\""), "sun?dial"),
+        (with("clock", &format!("\"{}\"", "sun".repeat(1000))), "sunsun"),
         (with("runs", "1, \"runs\": 2"), "duplicate"),
         (with("runs", "[").replace("],", ","), "line"),
         (SORT.replace("\"span_ns\": 240000000,", ""), "span_ns"),
         (with("arguments", &("[".repeat(100_000) + &"]".repeat(100_000))), "line"),
     ] {
         match error(&text) {
-            ReadError::Malformed { reason } => assert!(reason.contains(names), "{names}: {reason}"),
+            ReadError::Malformed { reason } => {
+                assert!(reason.contains(names), "{names}: {reason}");
+                assert!(!reason.contains(char::is_control) && reason.chars().count() <= 300, "{reason:?}");
+            }
             other => panic!("{names}: {other}"),
         }
     }

@@ -13,11 +13,18 @@ const SITES: usize = 200;
 pub(crate) fn sections(profile: &Profile, cores: u32) -> Vec<Section> {
     let advice: Vec<String> = advise(profile, cores).iter().map(ToString::to_string).collect();
     let advice = format!("{}<h3>Advice</h3>\n{}", list(&sentences(profile)), list(&advice));
-    let speedup = "<div data-is=\"controls\"></div>\n\
+    // A call makes one piece for each thread.
+    let at_least = if Scaling::of(profile).at_least {
+        " More threads may show that the program scales further."
+    } else {
+        ""
+    };
+    let speedup = format!(
+        "<div data-is=\"controls\"></div>\n\
         <p class=\"soft\">A formula over work, span and the cost of steals, the one of <code>bombyx profile</code>, gives these \
         speedups. It assumes that the critical path stays where it is when a fork site gets faster. So the answer is the most \
-        that such a change gains. A recording tells where the path moves.</p>\n"
-        .to_owned();
+        that such a change gains. A recording tells where the path moves.{at_least}</p>\n"
+    );
     let sites = "<div class=\"scroll\"><table data-is=\"sites\"></table></div>\n".to_owned();
     vec![
         Section { part: Part::Advice, title: "Work, span and advice", body: advice },

@@ -17,7 +17,7 @@
 //! This is the shape of Dask.distributed with Bombyx in its workers. What a call costs the scheduler must be measured.
 //! The model has no failures, and no other traffic on the wires.
 
-use bombyx_dag::{Computation, StrandId, ThreadId};
+use bombyx_dag::{Computation, Measures, StrandId, ThreadId};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
@@ -63,8 +63,12 @@ impl TwoLevel {
 
     /// Runs a computation. `remote` says which threads are calls. The root never is.
     ///
+    /// Each run is checked, in release builds too: every strand ran, and the time is neither below the work divided by
+    /// all processors nor below the span.
+    ///
     /// # Panics
-    /// If the machine has no nodes or no processors, or its bandwidth is not positive.
+    /// If the machine has no nodes or no processors, if its bandwidth is not positive, or if the run breaks a bound,
+    /// which is an error of this simulator.
     ///
     /// ```
     /// use bombyx_dag::Builder;
@@ -93,7 +97,24 @@ impl TwoLevel {
     pub fn run(&self, computation: &Computation, remote: impl Fn(ThreadId) -> bool) -> ClusterOutcome {
         assert!(self.nodes > 0 && self.processors > 0, "a cluster has nodes with processors");
         assert!(self.bandwidth > 0.0, "bytes need some bandwidth");
-        Run::new(self, computation, remote).run()
+        let run = Run::new(self, computation, remote);
+        self.checked(computation, run)
+    }
+
+    /// Runs, and panics if the outcome cannot be.
+    fn checked(&self, computation: &Computation, mut run: Run) -> ClusterOutcome {
+        let outcome = run.run();
+        let left: usize = run.calls.iter().flatten().map(|call| call.left).sum();
+        assert_eq!(left, 0, "strands never ran");
+        let Measures { work, span, .. } = Measures::of(computation);
+        let processors = (self.nodes as u64 + 1) * self.processors as u64;
+        let makespan = outcome.makespan;
+        assert!(
+            makespan >= work.div_ceil(processors),
+            "{work} of work on {processors} processors in {makespan}"
+        );
+        assert!(makespan >= span, "a span of {span} in {makespan}");
+        outcome
     }
 }
 
@@ -164,6 +185,8 @@ struct Run<'a> {
     now: u64,
     scheduler_free: u64,
     outcome: ClusterOutcome,
+    #[cfg(test)]
+    flaw: Option<tests::Flaw>,
 }
 
 impl<'a> Run<'a> {
@@ -207,10 +230,12 @@ impl<'a> Run<'a> {
             now: 0,
             scheduler_free: 0,
             outcome: ClusterOutcome { makespan: 0, scheduler_busy: 0, nodes_busy: 0, calls: 0 },
+            #[cfg(test)]
+            flaw: None,
         }
     }
 
-    fn run(mut self) -> ClusterOutcome {
+    fn run(&mut self) -> ClusterOutcome {
         self.begin(self.call_of[0]);
         while let Some(Reverse((time, _, event))) = self.events.pop() {
             self.now = time;
@@ -234,6 +259,11 @@ impl<'a> Run<'a> {
     }
 
     fn message(&mut self, bytes: u64, event: Event) {
+        #[cfg(test)]
+        if self.flaw == Some(tests::Flaw::LosesMessages) && self.order == 7 {
+            self.order += 1;
+            return;
+        }
         let wire = (bytes as f64 / self.machine.bandwidth).round() as u64;
         self.at(self.now + self.machine.latency + wire, event);
     }
@@ -350,6 +380,8 @@ impl<'a> Run<'a> {
             let Some(strand) = self.nodes[node].ready.pop() else { return };
             self.nodes[node].idle -= 1;
             let weight = self.computation.weight(strand);
+            #[cfg(test)]
+            let weight = if self.flaw == Some(tests::Flaw::Hurries) { weight / 2 } else { weight };
             if node < self.machine.nodes {
                 self.outcome.nodes_busy += weight;
             }
@@ -430,7 +462,16 @@ const STARTED: u32 = 1 << 31;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bombyx_dag::{Builder, Measures, generate::Spec};
+    use bombyx_dag::{Builder, generate::Spec};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Planted errors.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Flaw {
+        LosesMessages,
+        /// Every strand takes half its time.
+        Hurries,
+    }
 
     const FREE: TwoLevel = TwoLevel { nodes: 1, processors: 1, latency: 0, bandwidth: 1.0, call_cost: 0 };
 
@@ -485,6 +526,24 @@ mod tests {
                     assert_eq!(outcome.scheduler_busy, 2 * remote, "{spec}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn impossible_runs_are_noticed() {
+        let c = flat(20, 1000, 0);
+        for (flaw, nodes, complaint) in [
+            (Flaw::LosesMessages, 2, "strands never ran"),
+            (Flaw::Hurries, 2, "of work on 3 processors"),
+            (Flaw::Hurries, 100, "a span of"),
+        ] {
+            let machine = TwoLevel { nodes, ..FREE };
+            let mut run = Run::new(&machine, &c, |_| true);
+            run.flaw = Some(flaw);
+            let payload =
+                catch_unwind(AssertUnwindSafe(|| machine.checked(&c, run))).expect_err("it is noticed");
+            let message = payload.downcast_ref::<String>().expect("a message");
+            assert!(message.contains(complaint), "{flaw:?}: {message}");
         }
     }
 

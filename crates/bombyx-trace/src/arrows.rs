@@ -88,13 +88,13 @@ pub(crate) fn of(replays: &[Replay], processors: &BTreeMap<Processor, usize>) ->
     arrows
 }
 
-/// How the number of queued calls changes.
-pub(crate) fn queue(replays: &[Replay]) -> Vec<(u64, i64)> {
+/// From when to when calls are queued.
+pub(crate) fn queue(replays: &[Replay]) -> Vec<(u64, u64)> {
     let begins = begins(replays);
     let queued = replays.iter().flat_map(|replay| &replay.queued);
     let both = |&(time, job): &(u64, u64)| {
         let begin = begins.from(&job, time).first()?;
-        Some([(time, 1), (begin.time, -1)])
+        Some((time, begin.time))
     };
-    queued.filter_map(both).flatten().collect()
+    queued.filter_map(both).collect()
 }

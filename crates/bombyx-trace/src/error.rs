@@ -33,20 +33,24 @@ impl fmt::Display for ReadError {
             Self::NotATrace => write!(f, "this is not a trace; make one with `bombyx trace --format native`"),
             Self::Version(version) => write!(
                 f,
-                "the trace has version {version}, and this program reads version {}; use the `bombyx` that belongs to \
-                 the program's runtime",
+                "the trace has version {}, and this program reads version {}; use the `bombyx` that belongs to the \
+                 program's runtime",
+                quoted(version),
                 char::from(MAGIC[MAGIC.len() - 2])
             ),
             Self::Truncated => write!(f, "the trace stops early; is it a part of a file?"),
             Self::Damaged => write!(f, "the checksum is wrong; the trace is damaged"),
             Self::Absurd { at, reason } => {
-                // The reason may quote the file, and a terminal obeys control characters.
-                let quoted: String = reason.chars().take(200).collect();
-                let reason = quoted.replace(char::is_control, "?");
+                let reason = quoted(reason);
                 write!(f, "at byte {at}: {reason}; the trace is damaged or was not written by Bombyx")
             }
         }
     }
+}
+
+/// What comes from the file, or quotes it. A terminal obeys control characters.
+fn quoted(text: &str) -> String {
+    text.chars().take(200).map(|one| if one.is_control() { '?' } else { one }).collect()
 }
 
 impl std::error::Error for ReadError {}

@@ -61,6 +61,14 @@ pub(crate) struct Hold {
     pub(crate) rested: bool,
 }
 
+/// A processor slept.
+pub(crate) struct Rest {
+    pub(crate) processor: Processor,
+    pub(crate) from: u64,
+    /// Until when, if the thread held the processor meanwhile. Otherwise until a thread takes hold of it.
+    pub(crate) to: Option<u64>,
+}
+
 /// What had not ended when the file was written.
 pub(crate) struct StillOpen {
     pub(crate) since: u64,
@@ -79,6 +87,8 @@ pub(crate) struct Replay {
     pub(crate) marks: Vec<Mark>,
     pub(crate) steals: Vec<Steal>,
     pub(crate) holds: Vec<Hold>,
+    /// When which processor slept.
+    pub(crate) rests: Vec<Rest>,
     /// Which processor it woke, and when.
     pub(crate) wakes: Vec<(u64, Processor)>,
     /// Which job it queued, and when.
@@ -111,6 +121,8 @@ struct Player<'a> {
     /// The slice of a search or of parking, on top of the stack.
     top: Option<usize>,
     searching: bool,
+    /// Since when the held processor sleeps.
+    resting: Option<u64>,
     /// What the held processor does, and since when.
     segment: Option<(Processor, Slice)>,
     /// When something last began or ended on the stack.
@@ -126,6 +138,7 @@ impl Replay {
             marks: Vec::new(),
             steals: Vec::new(),
             holds: Vec::new(),
+            rests: Vec::new(),
             wakes: Vec::new(),
             queued: Vec::new(),
             began: Vec::new(),
@@ -146,6 +159,7 @@ impl Replay {
             held: None,
             top: None,
             searching: false,
+            resting: None,
             segment: None,
             nested: began,
         };
@@ -262,6 +276,7 @@ impl Player<'_> {
 
     fn take_hold(&mut self, processor: Processor, now: u64) {
         self.end_top(now);
+        self.end_rest(now);
         self.held = Some(processor);
         self.searching = false;
         self.out.holds.push(Hold { processor, from: now, to: None, rested: false });
@@ -270,6 +285,7 @@ impl Player<'_> {
 
     fn let_go(&mut self, now: u64) {
         self.end_top(now);
+        self.end_rest(now);
         self.held = None;
         self.relabel(now);
         if let Some(hold) = self.out.holds.last_mut() {
@@ -282,24 +298,35 @@ impl Player<'_> {
     }
 
     fn change(&mut self, state: Option<State>, processor: Processor, now: u64) {
+        let resting = state == Some(State::Idle);
         if self.held != Some(processor) {
-            if state == Some(State::Idle)
-                && let Some(hold) = self.out.holds.last_mut()
-                && hold.processor == processor
-            {
-                hold.rested = true;
+            if resting {
+                self.out.rests.push(Rest { processor, from: now, to: None });
+                if let Some(hold) = self.out.holds.last_mut()
+                    && hold.processor == processor
+                {
+                    hold.rested = true;
+                }
             }
             return;
         }
         let searching = state == Some(State::Search);
-        if searching != self.searching {
+        if searching != self.searching || resting != self.resting.is_some() {
             self.end_top(now);
+            self.end_rest(now);
+            self.resting = resting.then_some(now);
             self.searching = searching;
             if searching {
                 let name = self.labels.of("search");
                 self.begin_top(name, Category::Search, now);
             }
             self.relabel(now);
+        }
+    }
+
+    fn end_rest(&mut self, now: u64) {
+        if let (Some(from), Some(processor)) = (self.resting.take(), self.held) {
+            self.out.rests.push(Rest { processor, from, to: Some(now) });
         }
     }
 
@@ -323,6 +350,7 @@ impl Player<'_> {
 
     fn open(&mut self, ends_by: Kind, a: u64, name: u32, category: Category, now: u64) {
         self.end_top(now);
+        self.end_rest(now);
         self.searching = false;
         let slice = self.begin_slice(name, category, now);
         self.stack.push(Open { ends_by, a, slice });
@@ -331,6 +359,7 @@ impl Player<'_> {
 
     fn close(&mut self, event: &Event, now: u64) {
         self.end_top(now);
+        self.end_rest(now);
         self.nested = now;
         self.searching = false;
         let named = matches!(event.kind, Kind::Ends | Kind::Closes);
@@ -370,7 +399,7 @@ impl Player<'_> {
 
     /// Notes what the held processor does from now on.
     fn relabel(&mut self, now: u64) {
-        let label = self.held.map(|processor| {
+        let label = self.held.filter(|_| self.resting.is_none()).map(|processor| {
             let (name, category) = match self.stack.last() {
                 _ if self.searching => (self.labels.of("search"), Category::Search),
                 Some(open) => {
@@ -406,6 +435,7 @@ impl Player<'_> {
     /// What has not ended when the file was written ends there.
     fn end(mut self, now: u64) -> Replay {
         self.end_top(now);
+        self.end_rest(now);
         for open in std::mem::take(&mut self.stack) {
             let slice = &mut self.out.slices[open.slice];
             let Slice { start: since, name, category, .. } = *slice;

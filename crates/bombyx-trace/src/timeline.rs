@@ -6,7 +6,7 @@
 
 use crate::arrows;
 use crate::reader::Trace;
-use crate::replay::{Labels, Replay};
+use crate::replay::{Labels, Processor, Replay, Rest};
 use std::collections::BTreeMap;
 
 /// See the module text. All times are nanoseconds since the beginning of the trace.
@@ -235,18 +235,19 @@ impl Timeline {
             one_after_the_other(&mut track.slices);
         }
         let arrows = arrows::of(&replays, &processors);
-        let counters = counters(&tracks, &replays, first_thread);
+        let length = tracks
+            .iter()
+            .flat_map(|track| &track.slices)
+            .map(|slice| slice.end)
+            .chain([trace.ns(trace.ended)])
+            .max()
+            .unwrap_or(0);
+        let counters = counters(&tracks, &replays, first_thread, length);
         Timeline {
             program: trace.program.clone(),
             process: trace.process,
             began_unix_ns: trace.began_unix_ns,
-            length: tracks
-                .iter()
-                .flat_map(|track| &track.slices)
-                .map(|slice| slice.end)
-                .chain([trace.ns(trace.ended)])
-                .max()
-                .unwrap_or(0),
+            length,
             arrows,
             marks: replays.iter().flat_map(|replay| &replay.marks).copied().collect(),
             counters,
@@ -285,21 +286,62 @@ fn one_after_the_other(slices: &mut [Slice]) {
     }
 }
 
-fn counters(tracks: &[Track], replays: &[Replay], first_thread: usize) -> Vec<Counter> {
-    let count =
-        |name: &str, changes: Vec<(u64, i64)>| Counter { name: name.to_owned(), values: sum(changes) };
+fn counters(tracks: &[Track], replays: &[Replay], first_thread: usize, end: u64) -> Vec<Counter> {
+    let count = |name: &str, spans: Vec<Span>| {
+        let changes = spans.into_iter().flat_map(|(from, to)| [(from, 1), (to, -1)]);
+        Counter { name: name.to_owned(), values: sum(changes.collect()) }
+    };
     let of = |tracks: &[Track], wanted: fn(Category) -> bool| {
         let slices = tracks.iter().flat_map(|track| &track.slices).filter(|slice| wanted(slice.category));
-        slices.flat_map(|slice| [(slice.start, 1), (slice.end, -1)]).collect()
+        slices.map(|slice| (slice.start, slice.end)).collect()
     };
     let (processors, threads) = tracks.split_at(first_thread);
     let busy = |category| matches!(category, Category::Run | Category::Region | Category::Phase);
     vec![
         count("busy processors", of(processors, busy)),
         count("searching processors", of(processors, |category| category == Category::Search)),
+        count("sleeping processors", sleeps(replays, end)),
+        count("carriers in use", replays.iter().flat_map(|replay| in_use(replay, end)).collect()),
         count("waiting frames", of(threads, |category| category == Category::Wait)),
         count("queued calls", arrows::queue(replays)),
     ]
+}
+
+/// When something begins and ends.
+type Span = (u64, u64);
+
+/// When processors sleep: each until a thread takes hold of it.
+fn sleeps(replays: &[Replay], end: u64) -> Vec<Span> {
+    let mut held: BTreeMap<Processor, Vec<u64>> = BTreeMap::new();
+    for hold in replays.iter().flat_map(|replay| &replay.holds) {
+        held.entry(hold.processor).or_default().push(hold.from);
+    }
+    held.values_mut().for_each(|times| times.sort_unstable());
+    let until = |rest: &Rest| {
+        let times = held.get(&rest.processor).map_or(&[][..], Vec::as_slice);
+        let next = times.get(times.partition_point(|time| *time < rest.from));
+        rest.to.or(next.copied()).unwrap_or(end)
+    };
+    replays.iter().flat_map(|replay| &replay.rests).map(|rest| (rest.from, until(rest))).collect()
+}
+
+/// When a carrier holds a processor, or has frames on its stack.
+fn in_use(replay: &Replay, end: u64) -> Vec<Span> {
+    if replay.holds.is_empty() {
+        return Vec::new();
+    }
+    let holds = replay.holds.iter().map(|hold| (hold.from, hold.to.unwrap_or(end)));
+    let outermost = replay.slices.iter().filter(|slice| slice.depth == 0);
+    let mut spans: Vec<Span> = holds.chain(outermost.map(|slice| (slice.start, slice.end))).collect();
+    spans.sort_unstable();
+    spans.dedup_by(|next, before| {
+        let one = next.0 <= before.1;
+        if one {
+            before.1 = before.1.max(next.1);
+        }
+        one
+    });
+    spans
 }
 
 /// Adds up changes. There is one value per moment, and only if it is another one.
@@ -320,10 +362,54 @@ fn sum(mut changes: Vec<(u64, i64)>) -> Vec<(u64, i64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reader::{Pool, Thread};
+    use bombyx_base::trace::{Event, Kind, NONE, State};
 
     #[test]
     fn changes_add_up() {
         let values = sum(vec![(5, 1), (7, -1), (5, 1), (7, 1), (9, -2)]);
         assert_eq!(values, [(0, 0), (5, 2), (9, 0)]);
+    }
+
+    /// One processor, which sleeps twice: while no thread holds it, and in a nap of its holder.
+    #[test]
+    fn sleeping_processors_and_carriers_are_counted() {
+        let event = |time, kind, state: State| {
+            let other = if kind == Kind::State { state as u16 } else { NONE };
+            Event { time, kind, pool: 0, processor: 0, other, a: 0, b: 0 }
+        };
+        let thread = |number, events| Thread { number, name: String::new(), lost: 0, events };
+        let first = vec![
+            event(10, Kind::TakesHold, State::Busy),
+            event(30, Kind::LetsGo, State::Busy),
+            event(31, Kind::State, State::Idle),
+        ];
+        let second = vec![
+            event(50, Kind::TakesHold, State::Busy),
+            event(60, Kind::State, State::Idle),
+            event(70, Kind::State, State::Search),
+            event(80, Kind::LetsGo, State::Busy),
+        ];
+        let pool = Pool { processors: 1, fixed: false, scheduler: String::new() };
+        let trace = Trace {
+            ns_per_tick: 1.0,
+            ended: 100,
+            pools: [(0, pool)].into(),
+            threads: vec![thread(1, first), thread(2, second)],
+            ..Trace::default()
+        };
+        let timeline = Timeline::of(&trace);
+        let values = |name: &str| {
+            let counter = timeline.counters.iter().find(|counter| counter.name == name);
+            counter.expect("it is there").values.clone()
+        };
+        assert_eq!(values("sleeping processors"), [(0, 0), (31, 1), (50, 0), (60, 1), (70, 0)]);
+        assert_eq!(
+            values("searching processors"),
+            [(0, 0), (10, 1), (30, 0), (50, 1), (60, 0), (70, 1), (80, 0)]
+        );
+        assert_eq!(values("carriers in use"), [(0, 0), (10, 1), (30, 0), (50, 1), (80, 0)]);
+        let slices = timeline.tracks[0].slices.iter().map(|slice| (slice.start, slice.end));
+        assert_eq!(slices.collect::<Vec<_>>(), [(10, 30), (50, 60), (70, 80)], "a gap means that it rests");
     }
 }

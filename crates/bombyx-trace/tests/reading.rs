@@ -33,11 +33,12 @@ fn damage_is_noticed() {
 
 #[test]
 fn foreign_files_are_told_apart() {
-    let files: [(&[u8], &str); 7] = [
+    let files: [(&[u8], &str); 8] = [
         (b"", "the trace is empty"),
         (b"\x7fELF\x02\x01", "this is not a trace; make one with"),
         (b"{\"bombyx_profile\":1}", "this is not a trace"),
         (b"bombyx trace v9\nand more", "version 9, and this program reads version 1"),
+        (b"bombyx trace v\x1b[31m\nand more", "version ?[31m, and"),
         (b"bombyx trace v1\n", "stops early"),
         (b"bombyx tr", "stops early"),
         (&[0; 64], "this is not a trace"),

@@ -6,6 +6,24 @@ use std::ops::Range;
 
 use crate::Fork;
 
+/// Joins three closures. A macro, so that profiles name the line of the caller.
+macro_rules! join3 {
+    ($fork:expr, $a:expr, $b:expr, $c:expr $(,)?) => {{
+        let (a, (b, c)) = $fork.join($a, |fork| fork.join($b, $c));
+        (a, b, c)
+    }};
+}
+
+/// Joins four closures, like [`join3`].
+macro_rules! join4 {
+    ($fork:expr, $a:expr, $b:expr, $c:expr, $d:expr $(,)?) => {{
+        let ((a, b), (c, d)) = $fork.join(|fork| fork.join($a, $b), |fork| fork.join($c, $d));
+        (a, b, c, d)
+    }};
+}
+
+pub(crate) use {join3, join4};
+
 /// Parallel patterns for every [`Fork`].
 ///
 /// ```
@@ -18,38 +36,6 @@ use crate::Fork;
 /// assert_eq!(sum, 30);
 /// ```
 pub trait Par: Fork {
-    /// Joins three closures.
-    #[inline(always)]
-    fn join3<A, B, C, RA, RB, RC>(&mut self, a: A, b: B, c: C) -> (RA, RB, RC)
-    where
-        A: FnOnce(&mut Self) -> RA + Send,
-        B: FnOnce(&mut Self) -> RB + Send,
-        C: FnOnce(&mut Self) -> RC + Send,
-        RA: Send,
-        RB: Send,
-        RC: Send,
-    {
-        let (ra, (rb, rc)) = self.join(a, |fork| fork.join(b, c));
-        (ra, rb, rc)
-    }
-
-    /// Joins four closures.
-    #[inline(always)]
-    fn join4<A, B, C, D, RA, RB, RC, RD>(&mut self, a: A, b: B, c: C, d: D) -> (RA, RB, RC, RD)
-    where
-        A: FnOnce(&mut Self) -> RA + Send,
-        B: FnOnce(&mut Self) -> RB + Send,
-        C: FnOnce(&mut Self) -> RC + Send,
-        D: FnOnce(&mut Self) -> RD + Send,
-        RA: Send,
-        RB: Send,
-        RC: Send,
-        RD: Send,
-    {
-        let ((ra, rb), (rc, rd)) = self.join(|fork| fork.join(a, b), |fork| fork.join(c, d));
-        (ra, rb, rc, rd)
-    }
-
     /// Calls `body` on pieces of at most `grain` indices that together make up `range`.
     fn for_range<B>(&mut self, range: Range<usize>, grain: usize, body: &B)
     where

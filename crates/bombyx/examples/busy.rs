@@ -32,10 +32,11 @@ fn main() {
     let seconds = words.first().and_then(|word| word.parse().ok()).unwrap_or(10.0);
     let end = words.get(1).map_or("well", String::as_str);
     let until = Instant::now() + Duration::from_secs_f64(seconds);
+    // Before the first line, so that whoever has read the line finds a pool.
+    bombyx::Pool::global();
     println!("working for {seconds} s");
     #[cfg(target_os = "linux")]
     if end == "fork" {
-        bombyx::Pool::global();
         // SAFETY: the child only sleeps and ends.
         let child = unsafe { fork() };
         if child == 0 {

@@ -76,7 +76,7 @@
 //! | `profile` (default) | profiles and recordings: `Builder::profile`, `Pool::profile`, `write_profile`, `BOMBYX_PROFILE`, `BOMBYX_RECORD` |
 //! | `schedulers` (default) | the schedulers beside work stealing |
 //! | `trace` (default) | traces: `write_trace`, `BOMBYX_TRACE`. Without it, marks and phases do nothing |
-//! | `tracing` | `spans::follow`: a span of the crate `tracing` follows stolen work |
+//! | `tracing` | `spans::follow`: a span of the crate `tracing` follows stolen work; `spans::Phases`: spans show in the trace |
 //! | `metrics` | `publish`: gives the figures of a pool to the crate `metrics` |
 //! | `openmetrics` | `openmetrics::serve`: the figures of pools as OpenMetrics text |
 //!

@@ -42,8 +42,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MB/S", default_value_t = 1000.0, requires = "nodes", help_heading = "Cluster")]
     bandwidth: f64,
 
-    /// How long a call occupies the central scheduler: `1ms`. The example `grain` of `bombyx-cluster` measures this
-    #[arg(long, value_name = "TIME", default_value = "1ms", requires = "nodes", help_heading = "Cluster")]
+    /// How long a call occupies the central scheduler: `1ms`. The default is what `scripts/cluster grain` measured
+    #[arg(long, value_name = "TIME", default_value = "2.4ms", requires = "nodes", help_heading = "Cluster")]
     call_cost: Time,
 }
 

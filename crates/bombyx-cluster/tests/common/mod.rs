@@ -47,8 +47,26 @@ impl Random {
     }
 }
 
-/// Whether a process exists and has not ended.
-pub fn is_alive(pid: u32) -> bool {
-    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    !status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+/// A process, told apart from a later one with the same number by when it began.
+pub type Process = (u32, u64);
+
+/// The process with this number. `None` if it has ended.
+pub fn process(pid: u32) -> Option<Process> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut rest = stat.rsplit(')').next()?.split_whitespace();
+    if rest.next()? == "Z" {
+        return None;
+    }
+    Some((pid, rest.nth(18)?.parse().ok()?))
+}
+
+/// The children of a process on this machine, their children, and so on.
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let children =
+        threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    let children: Vec<u32> = children
+        .flat_map(|line| line.split_whitespace().flat_map(str::parse).collect::<Vec<u32>>())
+        .collect();
+    children.iter().flat_map(|&child| std::iter::once(child).chain(descendants(child))).collect()
 }

@@ -17,7 +17,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "lock",
         parallelism: LOOP,
-        fault: &[Rule::Lock],
+        fault: Rule::Lock,
         run: || {
             let lock = Mutex::new(());
             for_each(0..2000, |_| {
@@ -29,7 +29,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "lock-for-half",
         parallelism: LOOP,
-        fault: &[Rule::Lock],
+        fault: Rule::Lock,
         run: || {
             let lock = Mutex::new(());
             for_each(0..1000, |_| {
@@ -44,7 +44,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "lock-in-tree",
         parallelism: LOOP,
-        fault: &[Rule::Lock],
+        fault: Rule::Lock,
         run: || {
             fn tree(depth: u32, lock: &Mutex<()>) {
                 if depth == 0 {
@@ -60,7 +60,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "lock-short",
         parallelism: LOOP,
-        fault: &[Rule::Lock],
+        fault: Rule::Lock,
         run: || {
             let lock = Mutex::new(());
             for_each(0..20_000, |_| {
@@ -72,7 +72,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "lock-around-a-map",
         parallelism: LOOP,
-        fault: &[Rule::Lock],
+        fault: Rule::Lock,
         run: || {
             let counts = Mutex::new(HashMap::new());
             for_each(0..10_000, |block| {
@@ -87,7 +87,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "spin-lock",
         parallelism: LOOP,
-        fault: &[Rule::Sharing],
+        fault: Rule::Sharing,
         run: || {
             let held = AtomicBool::new(false);
             for_each(0..2_000, |_| {
@@ -102,7 +102,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "false-sharing",
         parallelism: LOOP,
-        fault: &[Rule::Sharing],
+        fault: Rule::Sharing,
         run: || {
             let counts: Vec<AtomicU64> = (0..8).map(|_| AtomicU64::new(0)).collect();
             for_each(0..2000, |i| {
@@ -115,7 +115,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "shared-counter",
         parallelism: LOOP,
-        fault: &[Rule::Sharing],
+        fault: Rule::Sharing,
         run: || {
             let count = AtomicU64::new(0);
             for_each(0..20_000_000, |_| {
@@ -123,11 +123,11 @@ pub(super) const ALL: &[Known] = &[
             });
         },
     },
-    Known { name: "memory", parallelism: LOOP, fault: &[Rule::Memory], run: || stream(64 << 20, 30) },
+    Known { name: "memory", parallelism: LOOP, fault: Rule::Memory, run: || stream(64 << 20, 30) },
     Known {
         name: "serial-prefix",
         parallelism: 250.0..=520.0,
-        fault: &[Rule::Outside],
+        fault: Rule::Outside,
         run: || {
             grind(150_000);
             for_each(0..512, |_| grind(200));
@@ -136,7 +136,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "serial-end",
         parallelism: 250.0..=520.0,
-        fault: &[Rule::Outside],
+        fault: Rule::Outside,
         run: || {
             for_each(0..512, |_| grind(200));
             grind(150_000);
@@ -145,7 +145,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "serial-between",
         parallelism: 15.0..=33.0,
-        fault: &[Rule::Outside],
+        fault: Rule::Outside,
         run: || {
             for _ in 0..30 {
                 grind(4_000);
@@ -156,13 +156,13 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "blocking-sleep",
         parallelism: 0.0..=101.0,
-        fault: &[Rule::Blocked],
+        fault: Rule::Blocked,
         run: || for_each(0..100, |_| blocking(|| std::thread::sleep(Duration::from_millis(2)))),
     },
     Known {
         name: "lock-in-blocking",
         parallelism: 0.0..=101.0,
-        fault: &[Rule::Blocked],
+        fault: Rule::Blocked,
         run: || {
             let lock = Mutex::new(());
             for_each(0..100, |_| {
@@ -174,7 +174,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "files-in-blocking",
         parallelism: 0.0..=101.0,
-        fault: &[Rule::Blocked],
+        fault: Rule::Blocked,
         run: || {
             for_each(0..64, |_| {
                 grind(500);
@@ -185,7 +185,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "sleep-and-work",
         parallelism: 85.0..=129.0,
-        fault: &[Rule::Waiting],
+        fault: Rule::Waiting,
         run: || {
             for_each(0..128, |_| {
                 grind(1_000);
@@ -196,7 +196,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "fine-grain",
         parallelism: 100.0..=1e9,
-        fault: &[Rule::FineGrain],
+        fault: Rule::FineGrain,
         run: || {
             black_box(fib(33));
         },
@@ -204,7 +204,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "short-runs",
         parallelism: 1.0..=2.1,
-        fault: &[Rule::ShortRuns],
+        fault: Rule::ShortRuns,
         run: || {
             for _ in 0..3000 {
                 join(|| grind(5), || grind(5));
@@ -214,7 +214,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "no-forks",
         parallelism: 0.9..=1.1,
-        fault: &[Rule::NoForks],
+        fault: Rule::NoForks,
         run: || {
             let pool = Pool::builder().build().expect("a pool of the usual size");
             pool.run(|| grind(100_000));
@@ -223,7 +223,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "busy-machine",
         parallelism: 300.0..=1030.0,
-        fault: &[Rule::MachineBusy, Rule::Oversubscribed],
+        fault: Rule::MachineBusy,
         run: || {
             let done = AtomicBool::new(false);
             std::thread::scope(|threads| {

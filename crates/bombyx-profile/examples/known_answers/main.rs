@@ -30,8 +30,8 @@ struct Known {
     /// Its parallelism. The upper end is what its structure says. The lower end is below that where a single interruption
     /// of the longest strand shows.
     parallelism: RangeInclusive<f64>,
-    /// What is wrong with it; one of these is right.
-    fault: &'static [Rule],
+    /// What is wrong with it.
+    fault: Rule,
     run: fn(),
 }
 
@@ -47,26 +47,25 @@ fn grind(microseconds: u64) {
 }
 
 /// Programs of `examples/rayon/known`: their names, parallelism and faults.
-const RAYON: [(&str, RangeInclusive<f64>, &[Rule]); 10] = [
-    ("par_iter", 800.0..=4100.0, &[Rule::Fine]),
-    ("with_max_len", 800.0..=4100.0, &[Rule::Fine]),
-    ("par_chunks_mut", 150.0..=260.0, &[Rule::Fine]),
-    ("map_sum", 400.0..=1030.0, &[Rule::Fine]),
-    ("par_bridge", 1.0..=1100.0, &[Rule::Unseen]),
-    ("join", 400.0..=1030.0, &[Rule::Fine]),
-    ("scope", 80.0..=260.0, &[Rule::Fine]),
-    ("one_long", 1.5..=1.8, &[Rule::LongPiece]),
-    // On some machines two cores that divide slow each other down.
-    ("numbers", 4.0..=1e9, &[Rule::Outside, Rule::Memory]),
-    ("lock", 100.0..=1e9, &[Rule::Lock]),
+const RAYON: [(&str, RangeInclusive<f64>, Rule); 10] = [
+    ("par_iter", 800.0..=4100.0, Rule::Fine),
+    ("with_max_len", 800.0..=4100.0, Rule::Fine),
+    ("par_chunks_mut", 150.0..=260.0, Rule::Fine),
+    ("map_sum", 400.0..=1030.0, Rule::Fine),
+    ("par_bridge", 1.0..=1100.0, Rule::Unseen),
+    ("join", 400.0..=1030.0, Rule::Fine),
+    ("scope", 80.0..=260.0, Rule::Fine),
+    ("one_long", 1.5..=1.8, Rule::LongPiece),
+    ("numbers", 4.0..=1e9, Rule::Outside),
+    ("lock", 100.0..=1e9, Rule::Lock),
 ];
 
 /// What one of the first sentences must say of some programs.
 const SAYS: [(&str, &str); 4] = [
-    ("serial-prefix", " before "),
-    ("serial-end", " after "),
-    ("serial-between", " from one "),
-    ("rayon:numbers", " before "),
+    ("serial-prefix", "from the start of the program to"),
+    ("serial-end", "to the end of the program"),
+    ("serial-between", "from one "),
+    ("rayon:numbers", "from the start of the program to"),
 ];
 
 /// A program as it is started.
@@ -74,14 +73,14 @@ struct Program {
     name: String,
     words: Vec<OsString>,
     parallelism: RangeInclusive<f64>,
-    fault: &'static [Rule],
+    fault: Rule,
 }
 
 impl Program {
     /// Whether processors disturb each other there, so that a run on several shows other strands than one on one.
     fn disturbs(&self) -> bool {
         use Rule::{Blocked, Lock, Memory, Sharing, Unseen};
-        self.fault.iter().any(|rule| matches!(rule, Lock | Sharing | Memory | Blocked | Unseen))
+        matches!(self.fault, Lock | Sharing | Memory | Blocked | Unseen)
     }
 
     fn command(&self, processors: u32) -> Command {
@@ -192,11 +191,11 @@ fn answers(programs: &[Program], say: bool) -> Result<bool, Box<dyn Error>> {
             let (own, reported) = (profile.parallelism(), Scaling::of(&profile).parallelism());
             let inside = program.parallelism.contains(&reported)
                 && (program.disturbs() || program.parallelism.contains(&own));
-            let about_machine = program.fault.iter().any(|rule| rule.is_about_machine());
+            let about_machine = program.fault.is_about_machine();
             let first = advice.iter().find(|advice| about_machine || !advice.rule.is_about_machine());
             let says = SAYS.iter().find(|(name, _)| *name == program.name).map_or("", |(_, says)| says);
             let is_right = inside
-                && first.is_some_and(|first| program.fault.contains(&first.rule))
+                && first.is_some_and(|first| first.rule == program.fault)
                 && advice.iter().take(3).any(|advice| advice.text.contains(says));
             right += usize::from(is_right);
             all += 1;
@@ -205,7 +204,7 @@ fn answers(programs: &[Program], say: bool) -> Result<bool, Box<dyn Error>> {
             println!(
                 "{:<18} {processors:>3}  {range:>13}  {own:>9.1}  {reported:>9.1}  {:<15}  {}  {}",
                 program.name,
-                format!("{:?}", program.fault[0]),
+                format!("{:?}", program.fault),
                 if is_right { "right:" } else { "WRONG:" },
                 rules.iter().map(|rule| format!("{rule:?}")).collect::<Vec<_>>().join(", ")
             );
@@ -224,8 +223,7 @@ fn bands(programs: &[Program], rounds: usize) -> Result<bool, Box<dyn Error>> {
     println!("program                   T1         T2   speedup    likely      from        to");
     let (mut inside, mut width) = (0, 0.0);
     // This one disturbs itself at random.
-    let programs: Vec<_> =
-        programs.iter().filter(|program| !program.fault.contains(&Rule::MachineBusy)).collect();
+    let programs: Vec<_> = programs.iter().filter(|program| program.fault != Rule::MachineBusy).collect();
     for program in &programs {
         let band = Scaling::of(&program.profiled_twice(2)?).predict(2).band;
         let [one, two] = program.times(rounds)?;

@@ -132,6 +132,12 @@ impl<'a> Look<'a> {
 
     // ---- The machine ----------------------------------------------------------------------------------
 
+    /// Whether the program's threads often had no CPU. Then it is not the program's fault that processors wait for work or
+    /// for one another, and what a steal costs cannot be measured.
+    fn is_disturbed(&self) -> bool {
+        self.scaling.disturbed >= MUCH_DELAYED
+    }
+
     fn machine_busy(&self) -> Option<Advice> {
         let share = |profile: &Profile| {
             // The work is without the profiler's own time, which is delayed like the rest.
@@ -384,7 +390,7 @@ impl<'a> Look<'a> {
             Advice { rule, text, share: Some(share), gain: self.gain(condition, without(growth.excess_ns)) }
         };
         // If the machine was busy, caches were not ours alone.
-        let doubtful = self.scaling.disturbed >= MUCH_DELAYED;
+        let doubtful = self.is_disturbed();
         let believed = comparison.sites().into_iter().filter(|growth| !doubtful || growth.factor >= 1.5);
         believed.map(say).collect()
     }
@@ -455,10 +461,9 @@ impl<'a> Look<'a> {
 
     fn heavy_burden(&self) -> Option<Advice> {
         let burdened = self.scaling.burdened_parallelism();
-        // On a busy machine, what a steal costs cannot be measured.
         let heavy = burdened * HEAVY_BURDEN < self.parallelism
             && burdened < SLACK * self.cores
-            && self.scaling.disturbed < MUCH_DELAYED;
+            && !self.is_disturbed();
         (self.profile.forks > 0 && heavy).then(|| Advice {
             rule: Rule::HeavyBurden,
             text: format!(
@@ -475,7 +480,7 @@ impl<'a> Look<'a> {
 
     fn hand_overs(&self) -> Option<Advice> {
         let share = self.profile.share_of_time(|times| times.hand_over_ns)?;
-        (share >= MUCH_HAND_OVER).then(|| Advice {
+        (share >= MUCH_HAND_OVER && !self.is_disturbed()).then(|| Advice {
             rule: Rule::HandOvers,
             text: format!(
                 "{} of the time goes into hand-overs ({} of them): joins wait while there is other work, so fork \
@@ -493,7 +498,7 @@ impl<'a> Look<'a> {
         let several =
             self.profile.processors > 1 && self.parallelism >= SLACK * f64::from(self.profile.processors);
         let crowded = self.profile.machine.is_some_and(|machine| self.profile.processors > machine.cpus);
-        (several && !crowded && without >= MUCH_IDLE).then(|| Advice {
+        (several && !crowded && !self.is_disturbed() && without >= MUCH_IDLE).then(|| Advice {
             rule: Rule::Idle,
             text: format!(
                 "processors are without work {} of the time although parallelism is {}: is the machine shared, or \

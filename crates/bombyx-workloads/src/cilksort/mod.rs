@@ -3,9 +3,10 @@
 
 mod continuations;
 
+use crate::Fork;
 use crate::inputs::sequences::{self, sorts};
+use crate::par::join4;
 use crate::workload::{Checksum, Grain, Kernel, Prepared, Size, prepared};
-use crate::{Fork, Par};
 use bombyx_rw::{Discipline, Pool};
 
 sorts!(
@@ -44,7 +45,8 @@ fn sort<F: Fork>(fork: &mut F, data: &mut [u32], buffer: &mut [u32], grain: usiz
         let (left, right) = buffer.split_at_mut(half);
         let (b0, b1) = left.split_at_mut(quarter);
         let (b2, b3) = right.split_at_mut(quarter);
-        fork.join4(
+        join4!(
+            fork,
             |fork| sort(fork, d0, b0, grain),
             |fork| sort(fork, d1, b1, grain),
             |fork| sort(fork, d2, b2, grain),

@@ -2,6 +2,7 @@
 //! the level allocates: more parallelism than in place, and memory that grows with the schedule's breadth. This is
 //! the dense matrix multiply of Narlikar, SPAA 1999, with as many levels at each grain.
 
+use crate::par::join4;
 use crate::tiles::{Tiled, check_product, multiply_add_tile, quadrants, quadrants_mut};
 use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, prepared};
 use crate::{Fork, Par};
@@ -45,7 +46,8 @@ fn multiply<F: Fork>(fork: &mut F, c: &mut [f64], a: &[f64], b: &[f64], tile: us
     let [t00, t01, t10, t11] = quadrants_mut(&mut temporary);
     fork.join(
         |fork| {
-            fork.join4(
+            join4!(
+                fork,
                 |fork| multiply(fork, c00, a00, b00, tile),
                 |fork| multiply(fork, c01, a00, b01, tile),
                 |fork| multiply(fork, c10, a10, b00, tile),
@@ -53,7 +55,8 @@ fn multiply<F: Fork>(fork: &mut F, c: &mut [f64], a: &[f64], b: &[f64], tile: us
             )
         },
         |fork| {
-            fork.join4(
+            join4!(
+                fork,
                 |fork| multiply(fork, t00, a01, b10, tile),
                 |fork| multiply(fork, t01, a01, b11, tile),
                 |fork| multiply(fork, t10, a11, b10, tile),

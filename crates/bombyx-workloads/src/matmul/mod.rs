@@ -3,9 +3,10 @@
 
 mod continuations;
 
+use crate::Fork;
+use crate::par::join4;
 use crate::tiles::{Tiled, check_product, multiply_add_tile, quadrants, quadrants_mut};
 use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, prepared};
-use crate::{Fork, Par};
 use bombyx_rw::{Discipline, Pool};
 
 pub(crate) static MATMUL: Entry = Entry {
@@ -45,7 +46,8 @@ pub(crate) fn multiply_add<F: Fork>(
     let [b00, b01, b10, b11] = quadrants(b);
     for (a0, a1, b0, b1) in [(a00, a10, b00, b01), (a01, a11, b10, b11)] {
         let [c00, c01, c10, c11] = quadrants_mut(c);
-        fork.join4(
+        join4!(
+            fork,
             |fork| multiply_add(fork, c00, a0, b0, tile, sign),
             |fork| multiply_add(fork, c01, a0, b1, tile, sign),
             |fork| multiply_add(fork, c10, a1, b0, tile, sign),

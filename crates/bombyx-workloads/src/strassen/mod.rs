@@ -2,9 +2,10 @@
 //! every level allocates.
 
 use crate::matmul::multiply_add;
+use crate::par::{join3, join4};
 use crate::tiles::{Tiled, check_product, quadrants, quadrants_mut};
 use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, prepared};
-use crate::{Fork, Par, Serial};
+use crate::{Fork, Serial};
 
 pub(crate) static STRASSEN: Entry = Entry {
     name: "strassen",
@@ -80,7 +81,8 @@ fn multiply_into<F: Fork>(fork: &mut F, c: &mut [f64], a: &[f64], b: &[f64], bas
     let (two, three) = ((2, a00.len()), (3, a00.len()));
     let ((m1, m2, m3, m4), (m5, m6, m7)) = fork.join(
         |fork| {
-            fork.join4(
+            join4!(
+                fork,
                 |fork| product(fork, three, || sum(a00, a11), || sum(b00, b11), base),
                 |fork| product(fork, two, || sum(a10, a11), || b00, base),
                 |fork| product(fork, two, || a00, || difference(b01, b11), base),
@@ -88,7 +90,8 @@ fn multiply_into<F: Fork>(fork: &mut F, c: &mut [f64], a: &[f64], b: &[f64], bas
             )
         },
         |fork| {
-            fork.join3(
+            join3!(
+                fork,
                 |fork| product(fork, two, || sum(a00, a01), || b11, base),
                 |fork| product(fork, three, || difference(a10, a00), || sum(b00, b01), base),
                 |fork| product(fork, three, || difference(a01, a11), || sum(b10, b11), base),
@@ -96,7 +99,8 @@ fn multiply_into<F: Fork>(fork: &mut F, c: &mut [f64], a: &[f64], b: &[f64], bas
         },
     );
     let [c00, c01, c10, c11] = quadrants_mut(c);
-    fork.join4(
+    join4!(
+        fork,
         |_| combine(c00, |i| m1[i] + m4[i] - m5[i] + m7[i]),
         |_| combine(c01, |i| m3[i] + m5[i]),
         |_| combine(c10, |i| m2[i] + m4[i]),

@@ -1,4 +1,4 @@
-//! The board, with nodes that a test plays itself.
+//! The ledger, with nodes that a test plays itself.
 
 use super::*;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -30,7 +30,7 @@ impl Node for Puppet {
 }
 
 struct Stage {
-    board: Board,
+    ledger: Ledger,
     tell: Sender<(NodeId, Told)>,
     told: Receiver<(NodeId, Told)>,
 }
@@ -38,18 +38,18 @@ struct Stage {
 impl Stage {
     fn new(allowed_failures: u32) -> Stage {
         let (tell, told) = channel();
-        Stage { board: Board::new(allowed_failures), tell, told }
+        Stage { ledger: Ledger::new(allowed_failures), tell, told }
     }
 
     fn node(&self, id: u64, slots: usize) -> NodeId {
         let id = NodeId(id);
-        self.board.join(id, Arc::new(Puppet { id, told: self.tell.clone() }), slots);
+        self.ledger.join(id, Arc::new(Puppet { id, told: self.tell.clone() }), slots);
         id
     }
 
     fn submit(&self, key: &str, needs: &[&str], depth: u32, origin: Option<NodeId>) -> Receiver<Outcome> {
         let (send, receive) = channel();
-        self.board.submit(
+        self.ledger.submit(
             call(key, needs, depth),
             Some(Box::new(move |outcome| drop(send.send(outcome)))),
             origin,
@@ -97,7 +97,7 @@ fn calls_fill_the_slots_and_no_more() {
     assert_eq!(started.iter().filter(|(node, _)| *node == 1).count(), 1);
     let (node, key) = &started[0];
     let node = if *node == 1 { one } else { two };
-    stage.board.done(node, &Key::from(&**key), value(7));
+    stage.ledger.done(node, &Key::from(&**key), value(7));
     assert_eq!(stage.started().len(), 1, "the last one has a slot now");
     assert_eq!(answers.iter().filter(|answer| answer.try_recv() == Ok(Ok(value(7)))).count(), 1);
 }
@@ -117,15 +117,15 @@ fn a_dead_node_answers_nothing_and_its_calls_run_elsewhere() {
     let one = stage.node(1, 1);
     let answer = stage.submit("a", &[], 0, None);
     assert_eq!(stage.started(), [(1, "a".to_owned())]);
-    stage.board.died(one, "was killed");
+    stage.ledger.died(one, "was killed");
     let two = stage.node(2, 1);
     assert_eq!(stage.started(), [(2, "a".to_owned())]);
-    stage.board.done(one, &Key::from("a"), value(1));
+    stage.ledger.done(one, &Key::from("a"), value(1));
     assert!(answer.try_recv().is_err(), "the node was given up");
-    stage.board.done(two, &Key::from("a"), value(2));
-    stage.board.done(two, &Key::from("a"), value(3));
+    stage.ledger.done(two, &Key::from("a"), value(2));
+    stage.ledger.done(two, &Key::from("a"), value(3));
     assert_eq!(answer.try_iter().collect::<Vec<_>>(), [Ok(value(2))]);
-    assert!(stage.board.is_empty());
+    assert!(stage.ledger.is_empty());
 }
 
 #[test]
@@ -134,12 +134,12 @@ fn too_many_failures_are_an_error_that_names_the_call() {
     let answer = stage.submit("a", &[], 0, None);
     for id in 1..=2 {
         let node = stage.node(id, 1);
-        stage.board.died(node, "caught fire");
+        stage.ledger.died(node, "caught fire");
     }
     let Ok(Err(Error::Lost { function, place, reason })) = answer.try_recv() else { panic!("not lost") };
     assert_eq!((&*function, &*place), ("f", "place of a"));
     assert_eq!(reason, "2 workers failed under it; the last one caught fire");
-    assert!(stage.board.is_empty());
+    assert!(stage.ledger.is_empty());
 }
 
 #[test]
@@ -149,10 +149,10 @@ fn whoever_waits_gives_its_slot() {
     let _outer = stage.submit("outer", &[], 0, None);
     let inner = stage.submit("inner", &[], 1, Some(one));
     assert_eq!(stage.started(), [(1, "outer".to_owned())]);
-    stage.board.pause(one);
+    stage.ledger.pause(one);
     assert_eq!(stage.started(), [(1, "inner".to_owned())]);
-    stage.board.done(one, &Key::from("inner"), value(1));
-    stage.board.resume(one);
+    stage.ledger.done(one, &Key::from("inner"), value(1));
+    stage.ledger.resume(one);
     assert_eq!(inner.try_recv(), Ok(Ok(value(1))));
     let _more = stage.submit("more", &[], 0, None);
     assert!(stage.started().is_empty(), "the outer call has its slot again");
@@ -166,16 +166,16 @@ fn what_a_dead_node_asked_for_goes_with_it() {
     let outer_at = stage.started()[0].0;
     let dead = NodeId(outer_at);
     let inner = stage.submit("inner", &[], 1, Some(dead));
-    stage.board.put(&Key::from("data"), value(9), Some(dead));
+    stage.ledger.put(&Key::from("data"), value(9), Some(dead));
     let inner_at = stage.started()[0].0;
-    stage.board.died(dead, "was killed");
+    stage.ledger.died(dead, "was killed");
     assert_eq!(inner.try_recv(), Ok(Err(Error::Cancelled)));
     assert_eq!(stage.told(), [(inner_at, Told::Abandon)], "nobody wants what runs there");
-    stage.board.died(NodeId(inner_at), "was not wanted");
+    stage.ledger.died(NodeId(inner_at), "was not wanted");
     let three = stage.node(3, 1);
     assert_eq!(stage.started(), [(3, "outer".to_owned())]);
-    stage.board.done(three, &Key::from("outer"), value(1));
-    assert!(stage.board.is_empty());
+    stage.ledger.done(three, &Key::from("outer"), value(1));
+    assert!(stage.ledger.is_empty());
     let _ = one;
 }
 
@@ -183,37 +183,37 @@ fn what_a_dead_node_asked_for_goes_with_it() {
 fn kept_results_live_as_long_as_somebody_needs_them() {
     let stage = Stage::new(0);
     let one = stage.node(1, 1);
-    stage.board.submit(call("data", &[], 0), None, None);
+    stage.ledger.submit(call("data", &[], 0), None, None);
     let answer = stage.submit("use", &["data"], 0, None);
     assert_eq!(stage.started(), [(1, "data".to_owned())], "the user waits for its need");
-    stage.board.release(&Key::from("data"));
-    stage.board.done(one, &Key::from("data"), value(5));
+    stage.ledger.release(&Key::from("data"));
+    stage.ledger.done(one, &Key::from("data"), value(5));
     assert_eq!(stage.started(), [(1, "use".to_owned())]);
     let (send, fetched) = channel();
-    stage.board.fetch(&Key::from("data"), Box::new(move |outcome| drop(send.send(outcome))));
+    stage.ledger.fetch(&Key::from("data"), Box::new(move |outcome| drop(send.send(outcome))));
     assert_eq!(fetched.try_recv(), Ok(Ok(value(5))), "its user has not ended");
-    stage.board.done(one, &Key::from("use"), value(6));
+    stage.ledger.done(one, &Key::from("use"), value(6));
     assert_eq!(answer.try_recv(), Ok(Ok(value(6))));
-    assert!(stage.board.is_empty());
+    assert!(stage.ledger.is_empty());
 }
 
 #[test]
 fn a_lost_need_is_the_loss_of_its_user() {
     let stage = Stage::new(0);
     let one = stage.node(1, 1);
-    stage.board.submit(call("data", &[], 0), None, None);
+    stage.ledger.submit(call("data", &[], 0), None, None);
     let answer = stage.submit("use", &["data"], 0, None);
-    stage.board.died(one, "was killed");
+    stage.ledger.died(one, "was killed");
     assert!(matches!(answer.try_recv(), Ok(Err(Error::Lost { place, .. })) if place == "place of data"));
     let unknown = stage.submit("other", &["nothing"], 0, None);
     assert!(matches!(unknown.try_recv(), Ok(Err(Error::Protocol(_)))));
 }
 
 #[test]
-fn a_board_that_gave_up_answers_at_once() {
+fn a_ledger_that_gave_up_answers_at_once() {
     let stage = Stage::new(0);
     let before = stage.submit("before", &[], 0, None);
-    stage.board.give_up(&Error::Gone("the end".into()));
+    stage.ledger.give_up(&Error::Gone("the end".into()));
     let after = stage.submit("after", &[], 0, None);
     for answer in [before, after] {
         assert_eq!(answer.try_recv(), Ok(Err(Error::Gone("the end".into()))));

@@ -1,9 +1,9 @@
-//! The board of `local` and `processes`: which calls wait, where the others run, and which results are kept.
+//! The ledger of `local` and `processes`: which calls wait, where the others run, and which results are kept.
 //!
 //! **Not here:** how a call travels to a node. The engines know that.
 //!
-//! **Who does what.** Engines tell the board about calls, and about nodes that join, finish a call, pause, resume and
-//! die. The board tells nodes to start a call, and callers how it ended. While its lock is held, the board only gathers
+//! **Who does what.** Engines tell the ledger about calls, and about nodes that join, finish a call, pause, resume and
+//! die. The ledger tells nodes to start a call, and callers how it ended. While its lock is held, the ledger only gathers
 //! what it has to tell. It tells afterwards, so nobody waits for anybody else under the lock.
 //!
 //! **Exactly one answer.** A call's entry holds its reply. Whoever removes the entry answers it, and an entry is
@@ -26,23 +26,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A place where calls run.
 pub(crate) trait Node: Send + Sync {
-    /// Runs the call and tells the board when it is done. Must not block.
+    /// Runs the call and tells the ledger when it is done. Must not block.
     fn start(&self, call: Arc<Call>);
 
     /// All calls here are cancelled. Returns whether the node will end them by its own death. If so, it gets no more
     /// calls, and [`abandon`](Self::abandon) follows.
     fn is_expendable(&self) -> bool;
 
-    /// Dies, and makes sure that the board learns of it. Must not block.
+    /// Dies, and makes sure that the ledger learns of it. Must not block.
     fn abandon(&self);
 }
 
-/// Names a node. No two nodes of a board have the same id.
+/// Names a node. No two nodes of a ledger have the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NodeId(pub(crate) u64);
 
 /// Calls, nodes and kept results.
-pub(crate) struct Board {
+pub(crate) struct Ledger {
     state: Mutex<State>,
     allowed_failures: u32,
 }
@@ -107,9 +107,9 @@ impl Desk {
 /// What must be told once the lock is free again.
 type Told = Vec<Box<dyn FnOnce()>>;
 
-impl Board {
-    pub(crate) fn new(allowed_failures: u32) -> Board {
-        Board { state: Mutex::default(), allowed_failures }
+impl Ledger {
+    pub(crate) fn new(allowed_failures: u32) -> Ledger {
+        Ledger { state: Mutex::default(), allowed_failures }
     }
 
     /// Changes the state, starts what can start, and tells everybody.
@@ -137,10 +137,7 @@ impl Board {
             let entry =
                 Entry { call: Arc::new(call), reply, origin, failures: 0, at: At::Blocked(missing.pending) };
             state.entries.insert(key.clone(), entry);
-            let failure = state.gone.clone().or(missing
-                .unknown
-                .map(|need| Error::Protocol(format!("a call that needs `{need}`, which nobody keeps"))));
-            match failure {
+            match state.gone.clone().or(missing.failure) {
                 Some(error) => state.end(&key, Err(error), told),
                 None if missing.pending == 0 => state.enqueue(&key),
                 None => {}
@@ -294,23 +291,31 @@ impl At {
 /// Which needs of a call are missing.
 struct Missing {
     pending: usize,
-    unknown: Option<Key>,
+    /// Why one of them will never be there.
+    failure: Option<Error>,
 }
 
 impl State {
     /// Registers the call as a user of what it needs.
     fn missing(&mut self, call: &Call) -> Missing {
-        let mut missing = Missing { pending: 0, unknown: None };
+        let mut missing = Missing { pending: 0, failure: None };
         for need in &call.needs {
             match self.kept.get_mut(need) {
                 Some(kept) => {
                     kept.users += 1;
-                    if kept.outcome.is_none() {
-                        kept.dependents.push(call.key.clone());
-                        missing.pending += 1;
+                    match &kept.outcome {
+                        None => {
+                            kept.dependents.push(call.key.clone());
+                            missing.pending += 1;
+                        }
+                        Some(Err(error)) => missing.failure = Some(error.clone()),
+                        Some(Ok(_)) => {}
                     }
                 }
-                None => missing.unknown = Some(need.clone()),
+                None => {
+                    let error = format!("a call that needs `{need}`, which nobody keeps");
+                    missing.failure = Some(Error::Protocol(error));
+                }
             }
         }
         missing
