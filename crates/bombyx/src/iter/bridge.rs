@@ -18,8 +18,11 @@ use std::sync::{Mutex, MutexGuard};
 pub trait ParallelBridge: Sized {
     /// A parallel iterator over the items of this ordinary one. Processors take batches from it by turns.
     ///
-    /// The items come in any order. If order matters, see [`par_stream`](super::ParallelStream::par_stream). The iterator must
-    /// not wait until items that it has yielded before are used: they may be in the batch that is being taken.
+    /// The items come in any order. If order matters, see [`par_stream`](super::ParallelStream::par_stream).
+    ///
+    /// A batch has no more items than the iterator promises by its [`size_hint`](Iterator::size_hint). If it promises none, as
+    /// the receiver of a channel does, each item is used before the same processor takes the next one. So such an iterator may
+    /// wait until the items that it has yielded are used.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -101,11 +104,13 @@ impl<I: Iterator<Item: Send>> Shared<I> {
         self.iter.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The next items, `count` of them unless the iterator ends.
+    /// The next items: as many as the iterator promises, but at most `count`. If it promises none, the next one. To supply a
+    /// further item, the iterator may have to wait until this one is used.
     fn pull(&self, count: usize) -> Vec<I::Item> {
         let mut place = self.lock();
         let Some(mut iter) = place.take() else { return Vec::new() };
-        let mut batch = Vec::with_capacity(count.min(self.left.load(Relaxed)));
+        let count = count.min(iter.size_hint().0).max(1);
+        let mut batch = Vec::with_capacity(count);
         iter.by_ref().take(count).for_each(|item| batch.push(item));
         self.put_back(iter, batch.len() < count, place);
         batch
