@@ -11,9 +11,9 @@
 //! | what | how often |
 //! |---|---|
 //! | a request: one store to the victim's limit, two to mailboxes | once per attempt to steal |
-//! | a wake-up by a fork | only if nobody searches; a woken carrier that finds nothing searches for 100 µs |
+//! | a wake-up by a fork | only if nobody searches; a woken carrier that finds nothing searches for 20 µs or more |
 //! | a wake-up by the last searcher that finds work | once per steal |
-//! | a barrier of a thief whose victim does not answer | the victim then exposes its next 64 forks, so thieves need no barrier |
+//! | a barrier of a thief whose victim does not answer | once in 64 forks of a victim, which exposes them; barriers that threads want at the same time are one ([`crate::system::together`]) |
 //! | a look of the sentry: one cache line, or those of all processors if one of them works | once in half a millisecond |
 
 use std::sync::atomic::AtomicU64;
