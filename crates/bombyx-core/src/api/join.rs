@@ -7,8 +7,8 @@
 //! entries, and calls `b`. That is all: plain loads and stores on the stack and on two cache lines of the processor.
 //!
 //! Everything else happens on two slow paths. Whoever wants the processor's attention *poisons* the limit, and the next
-//! fork calls [`attend_fork`] ([`crate::protocol::deque`]). Whoever takes or exposes the job marks it. The join of a
-//! marked job calls [`Fork::finish`] ([`crate::protocol::job`]).
+//! fork calls [`attend_fork`] ([`crate::protocol::deque`]). Whoever takes, offers or exposes the job marks it. The
+//! join of a marked job calls [`Fork::finish`] ([`crate::protocol::job`] has all states).
 
 use crate::api::pool::Pool;
 use crate::machine::chain;
@@ -43,10 +43,10 @@ impl Context {
     /// Whether the closure was stolen. It then usually runs on a different processor from the one that forked it.
     ///
     /// - For a join from outside a pool, this is true for both halves.
-    /// - In a [deterministic](crate::Builder::deterministic) pool it is otherwise always false. So programs that split
-    ///   further when they migrate split in the same way in every run.
     /// - In a profiled pool it is also true for long halves, so that adaptive programs split and show their parallelism
     ///   even on one processor.
+    /// - In a [deterministic](crate::Builder::deterministic) pool it is false in all other cases. So programs that split
+    ///   further when they migrate split in the same way in every run.
     ///
     /// ```
     /// let pool = bombyx::Pool::builder().processors(2).build()?;
@@ -62,8 +62,8 @@ impl Context {
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
 ///
 /// The calling thread runs `a` itself. If no other processor has taken `b` when `a` returns, the thread runs `b` as an
-/// ordinary call. Otherwise the thread waits until `b` has ended. Meanwhile its *processor* (one of the P workers of
-/// the pool) does other work. Outside a pool, both closures run in the [global pool](Pool::global).
+/// ordinary call. Otherwise the thread waits until `b` has ended. Meanwhile it runs only parts of `b`. For other work, its
+/// *processor* (one of the P workers of the pool) moves to another thread. Outside a pool, both closures run in the [global pool](Pool::global).
 ///
 /// # Panics
 /// Both closures always end before `join` returns.
@@ -159,7 +159,8 @@ where
     let pushed = processor.deque.next();
     let fork = Fork::<B, RB, CAME>::new(b, pushed);
     processor.deque.push(pushed, Entry::stack(NonNull::from(&fork).cast()));
-    // The profiler knows a fork by this code. So it is the same, wherever the join is called.
+    // The profiler knows a fork by the address of this function. `CAME` is false here, so that the address is the same inside
+    // and outside a pool.
     let split_further = processor.deque.wants_attention(pushed)
         && attend_fork(processor, site, Fork::<B, RB, false>::exec as *const () as usize);
     // Catch a panic, because the second half must end before this frame does, and must not run during unwinding. The

@@ -1,7 +1,7 @@
 //! `round-robin`: the worked example of `CONTRIBUTING.md`. Work stealing in which a thief asks the other processors in turn.
 //! The feature `example-scheduler` adds it to the table, and the conformance suite then runs it.
 
-use super::work_stealing::steal::{own_work, rob, take_own};
+use super::work_stealing::steal::{own_work, take_own, try_steal};
 use super::work_stealing::{SEARCH, patience_to_search};
 use crate::machine::patience::{Patience, Wait};
 use crate::machine::processor::Processor;
@@ -51,7 +51,7 @@ impl Strategy for RoundRobin {
             if victim.index == processor.index || !victim.has_something() {
                 return None;
             }
-            rob(processor, victim, 0, || pool.has_queued())
+            try_steal(processor, victim, 0, || pool.has_queued())
                 .inspect(|&entry| processor.stole(entry, Some(victim)))
         })
     }

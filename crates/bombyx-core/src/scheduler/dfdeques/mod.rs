@@ -37,7 +37,7 @@
 mod tuner;
 
 use super::give_up::{Courtesy, give_up};
-use super::work_stealing::steal::{self, escalate, own_work, rob_by};
+use super::work_stealing::steal::{self, escalate, own_work, try_steal_by};
 use super::work_stealing::{SEARCH, patience_to_search};
 use crate::machine::patience::{Patience, Wait};
 use crate::machine::processor::Processor;
@@ -260,7 +260,7 @@ impl Dfdeques {
                     if owner == processor.index || !promising {
                         return None;
                     }
-                    return self.rob(processor, victim, 0, || pool.has_queued());
+                    return self.try_steal(processor, victim, 0, || pool.has_queued());
                 }
             }
         }
@@ -297,18 +297,18 @@ impl Dfdeques {
         let owner =
             self.ranks.find_owner(all.len(), |owner| owner != processor.index && descends(&&all[owner]))?;
         processor.stats.attempts.add(1);
-        self.rob(processor, &all[owner], root, done)
+        self.try_steal(processor, &all[owner], root, done)
     }
 
     /// Robs `victim`. The thief then has a deque right of the victim's.
-    fn rob(
+    fn try_steal(
         &self,
         thief: &Processor,
         victim: &Processor,
         want: usize,
         stop: impl Fn() -> bool,
     ) -> Option<Entry> {
-        rob_by(thief, victim, want, stop, |thief, victim, want| {
+        try_steal_by(thief, victim, want, stop, |thief, victim, want| {
             let steal = || victim.deque.steal(want, |entry| entry.stolen(Place::Nowhere, &victim.deque));
             escalate(thief, self.ranks.rob(victim.index, thief.index, steal))
         })

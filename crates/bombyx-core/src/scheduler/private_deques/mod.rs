@@ -235,7 +235,7 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
         }
         let stop = |waited| waited > STAND || pool.has_queued() || !processor.private.looks_empty();
         if let Some(victim) = random_victim(processor) {
-            if let Some(entry) = rob::<C>(processor, victim, 0, stop) {
+            if let Some(entry) = try_steal::<C>(processor, victim, 0, stop) {
                 processor.stole(entry, Some(victim));
                 return Some(entry);
             }
@@ -265,13 +265,13 @@ fn take_own(processor: &Processor) -> Option<Entry> {
 fn take_anything<C: Channel>(processor: &Processor) -> Option<Entry> {
     take_own(processor).or_else(|| take_queued(processor)).or_else(|| {
         let victim = random_victim(processor)?;
-        rob::<C>(processor, victim, 0, |waited| waited > BEFORE_HAND_OVER)
+        try_steal::<C>(processor, victim, 0, |waited| waited > BEFORE_HAND_OVER)
     })
 }
 
 /// Asks `victim` for its oldest entry that descends from `want`, and waits for the answer. `stop` learns how long it
 /// has waited, and says whether there is something better to do.
-fn rob<C: Channel>(
+fn try_steal<C: Channel>(
     thief: &Processor,
     victim: &Processor,
     want: usize,
@@ -328,7 +328,7 @@ fn wait<C: Channel>(
         processor.stats.attempts.add(1);
         let stop =
             |waited| waited > BEFORE_PARKING || waited > BEFORE_HAND_OVER && (done() || elsewhere(victim));
-        if let Some(entry) = rob::<C>(processor, victim, root, stop) {
+        if let Some(entry) = try_steal::<C>(processor, victim, root, stop) {
             processor.stole(entry, Some(victim));
             processor.stats.helps.add(1);
             return Wait::Help(entry);

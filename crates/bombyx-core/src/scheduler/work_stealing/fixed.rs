@@ -26,7 +26,7 @@
 //! pool has already begun. Buried frames are counted (`in_place` in [`crate::Stats`]). The time bound does not hold: a
 //! carrier that waits for one long strand leaves calls from outside alone, for at most [`STUCK`] at a time.
 
-use super::steal::{rob, steal_anything, take_of_scope, take_own};
+use super::steal::{steal_anything, take_of_scope, take_own, try_steal};
 use crate::machine::current;
 use crate::machine::observer::State;
 use crate::machine::patience::{BEFORE_YIELDING, Waited};
@@ -171,7 +171,7 @@ impl<'a> Waiting<'a> {
             return None;
         }
         processor.stats.attempts.add(1);
-        let entry = rob(processor, victim, root, || self.latch.is_done())?;
+        let entry = try_steal(processor, victim, root, || self.latch.is_done())?;
         processor.stole(entry, Some(victim));
         if !lineage::descends(entry, self.root) {
             processor.pool().requeue(entry);

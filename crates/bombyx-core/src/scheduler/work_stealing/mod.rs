@@ -4,8 +4,8 @@
 //! **Not here:** deques ([`crate::protocol::deque`]), and how idle processors rest ([`crate::machine`]).
 //!
 //! Blumofe and Leiserson, §4: a processor whose deque is empty becomes a thief. It picks a random victim and takes the
-//! oldest entry of the victim's deque. It repeats this until it finds an entry. If it finds none within [`SEARCH`], it
-//! rests. [`steal`] explains how a thief picks its victim and takes an entry.
+//! oldest entry of the victim's deque. It repeats this until it finds an entry. Here it rests if it finds none for a while, at
+//! most about [`SEARCH`]. [`steal`] explains how a thief picks its victim and takes an entry.
 //!
 //! **A waiting processor** takes only descendants of what it waits for. That work has to end anyway before the waiting
 //! frame can go on. It needs no more stack than the serial program, and cannot deadlock unless the serial program does.
@@ -24,7 +24,7 @@ use crate::protocol::job::{Entry, Job, Place, belongs_to};
 use crate::protocol::latch::Latch;
 use crate::system::primitive::yield_now;
 use std::time::{Duration, Instant};
-use steal::{expected_victim, own_work, random_victim, rob, steal_anything, take_of_scope, take_own};
+use steal::{expected_victim, own_work, random_victim, steal_anything, take_of_scope, take_own, try_steal};
 
 /// How long a processor searches before it rests in the idle list.
 pub(super) const SEARCH: Duration = Duration::from_micros(100);
@@ -102,7 +102,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
             // Entries of a deque with the root `root` descend from what this processor waits for.
             if victim.deque.root() == root && victim.is_busy() {
                 processor.stats.attempts.add(1);
-                if let Some(entry) = rob(processor, victim, root, done) {
+                if let Some(entry) = try_steal(processor, victim, root, done) {
                     processor.stole(entry, Some(victim));
                     processor.stats.helps.add(1);
                     return Wait::Help(entry);
@@ -152,8 +152,8 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
     }
 }
 
-/// Lets the holder of `victim` run first if it was last seen on the caller's CPU. The holder's fork may have woken the
-/// caller on that CPU. Then the holder cannot run, and cannot answer, while the caller waits for the answer.
+/// Yields if the victim's holder was last seen on the caller's CPU. The holder's fork may have woken the caller on that CPU.
+/// Then the holder cannot run, and cannot answer, while the caller waits for the answer.
 fn make_way(processor: &Processor, victim: &Processor) {
     processor.note_cpu();
     if processor.shares_cpu(victim) {
@@ -180,7 +180,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
                 if start.is_none() && !victim.has_something() {
                     make_way(processor, victim);
                 }
-                rob(processor, victim, 0, better)
+                try_steal(processor, victim, 0, better)
             })
         });
         if let Some(entry) = found {

@@ -3,16 +3,16 @@
 //! **Steals are cooperative first.** The thief leaves a request ([`crate::protocol::mailbox`]), and the victim serves
 //! it at its next fork. If a victim has entries but does not fork within [`ESCALATE`], the thief robs it without its
 //! help ([`crate::protocol::deque::Deque::steal`]), which interrupts the victim. A request may also wait at a busy
-//! victim that has no entry yet. The thief then gets the victim's next fork. Until then, neither side touches the
-//! other's cache lines.
+//! victim that has no entry yet. The thief then gets the victim's next fork, if it comes within [`STAND`]. Until then the
+//! victim does nothing for the thief, and the thief only looks now and then.
 //!
-//! **A processor that seldom forks exposes its entries.** If it had to be robbed, its leaves take longer than a steal.
-//! So it exposes its entries at its next forks ([`crate::machine::processor::Processor::robbed`]), and thieves take
+//! **A processor that seldom forks exposes its entries.** A robbery shows that its leaves take longer than a
+//! steal. So it exposes its entries at its next forks ([`crate::machine::processor::Processor::robbed`]), and thieves take
 //! them at once, under the deque's lock ([`crate::protocol::deque::Deque::steal_free`]). It keeps exposing while it forks
-//! rarely and thieves take the entries. Otherwise it returns to its fast path. By then, exposing has cost less than one
-//! interruption.
+//! rarely and thieves take the entries. Otherwise it returns to its fast path. Exposing entries at 64 forks costs less than
+//! one interruption.
 //!
-//! **In ordered pools, thieves may always take spawned closures** under the deque's lock, without a request. No join takes
+//! **In ordered pools (those of the drop-in), thieves may always take spawned closures** under the deque's lock, without a request. No join takes
 //! such closures back. Other pools run spawned closures in place when many wait, so there the thieves' lock would only delay
 //! the spawner.
 
@@ -57,7 +57,7 @@ pub(super) fn take_of_scope(processor: &Processor, root: usize) -> Option<Entry>
     })
 }
 
-/// A uniformly random other processor, if it has something. Otherwise the next one that has something. Otherwise the
+/// Normally a uniformly random other processor, if it has something. Otherwise the next one that has something. Otherwise the
 /// random one, if it is busy. A pool can be much larger than the machine, with one processor that has all the entries
 /// and others that block. A thief that looked at only one processor per try would then need as many tries as there are
 /// processors.
@@ -100,7 +100,7 @@ fn nearest<V>(
 /// Takes the oldest entry of a random victim, if that is possible at once.
 pub(super) fn steal_anything(processor: &Processor) -> Option<Entry> {
     let victim = random_victim(processor)?;
-    victim.offer.take().or_else(|| rob(processor, victim, 0, || true))
+    victim.offer.take().or_else(|| try_steal(processor, victim, 0, || true))
 }
 
 /// The processor that a thread from outside the pool held last, unless it is the caller's. Such threads often come back
@@ -111,17 +111,17 @@ pub(super) fn expected_victim(processor: &Processor) -> Option<&Processor> {
 
 /// Tries to get the oldest entry of `victim`, if it descends from `want` (0 accepts any), until `stop` says that there
 /// is something better to do.
-pub(in crate::scheduler) fn rob(
+pub(in crate::scheduler) fn try_steal(
     thief: &Processor,
     victim: &Processor,
     want: usize,
     stop: impl Fn() -> bool,
 ) -> Option<Entry> {
-    free(victim, want).or_else(|| rob_by(thief, victim, want, stop, escalated))
+    free(victim, want).or_else(|| try_steal_by(thief, victim, want, stop, escalated))
 }
 
-/// Like [`rob`], but asks first, and calls `escalate` only when no answer comes in time.
-pub(in crate::scheduler) fn rob_by(
+/// The rest of [`try_steal`], if nothing could be taken at once: asks, and calls `escalate` if no answer comes in time.
+pub(in crate::scheduler) fn try_steal_by(
     thief: &Processor,
     victim: &Processor,
     want: usize,
@@ -163,7 +163,7 @@ pub(in crate::scheduler) fn rob_by(
 }
 
 /// The oldest entry of `victim`, if it can be taken without the heavy barrier. Takes loose entries only in ordered
-/// pools. In other pools it does not: there, a lock held by thieves would delay an owner that spawns continuously.
+/// pools. In other pools, a lock held by thieves would delay an owner that spawns continuously.
 fn free(victim: &Processor, want: usize) -> Option<Entry> {
     victim.deque.steal_free(want, victim.pool().config.ordered).inspect(|entry| {
         if entry.is_stack() {
