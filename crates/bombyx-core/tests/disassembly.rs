@@ -103,6 +103,7 @@ mod x86_64 {
             "closures of a scope ran, and scopes count with atomics",
         ),
         ("bombyx_core::machine::current::visitor", "a thread that no pool started becomes a carrier"),
+        ("bombyx_core::machine::handlers::Handlers::call_handler", "the program's own handler of events"),
         ("std::time::Instant::now", "the clock"),
         ("bombyx_core::scheduler::private_deques::clock", "the clock"),
     ];

@@ -29,6 +29,7 @@ use crate::protocol::job::Entry;
 use crate::protocol::latch::Latch;
 use crate::system::guard::guarded;
 use crate::system::primitive::lock;
+use crate::system::topology::Topology;
 use std::ptr::{self, NonNull};
 
 impl PoolCore {
@@ -126,6 +127,7 @@ pub(crate) fn live(pool: &PoolCore, carrier: &Carrier, index: usize) {
         pool.handlers().started(index);
         pool.start_search(current::held());
         crate::machine::wait::work(pool);
+        Topology::learn();
         let receive = || pool.stand_sentry(carrier).unwrap_or_else(|| carrier.receive().map(NonNull::cast));
         while let Some(processor) = receive() {
             take_hold(processor);

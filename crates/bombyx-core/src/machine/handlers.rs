@@ -52,6 +52,14 @@ impl Handlers {
     /// Something has happened on a slow path.
     #[inline]
     pub(crate) fn tell(&self, event: PoolEvent) {
+        if self.event.is_some() {
+            self.call_handler(event);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn call_handler(&self, event: PoolEvent) {
         if let Some(handler) = &self.event {
             self.guard(|| handler(event));
         }

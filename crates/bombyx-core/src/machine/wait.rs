@@ -19,6 +19,7 @@ use crate::protocol::job::{Entry, Job, Kind, Place};
 use crate::protocol::latch::Latch;
 use crate::protocol::lineage;
 use crate::system::guard::{guarded, tripwire};
+use crate::system::topology::Topology;
 use std::ptr::{self, NonNull};
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,7 @@ pub(crate) fn main(pool: &PoolCore, carrier: &Carrier) {
         while let Some(processor) = pool.receive(carrier) {
             take_hold(processor);
             work(pool);
+            Topology::learn();
         }
         current::set_carrier(None);
     });

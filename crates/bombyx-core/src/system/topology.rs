@@ -19,6 +19,8 @@ pub(crate) enum Distance {
     Far,
 }
 
+static MACHINE: OnceLock<Option<Topology>> = OnceLock::new();
+
 /// For each CPU, its last cache and its node. CPUs that no file mentions are in none.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Topology {
@@ -27,18 +29,18 @@ pub(crate) struct Topology {
 }
 
 impl Topology {
-    /// The CPUs of this machine, unless all of them are equally close.
+    /// The CPUs of this machine, unless all of them are equally close or nobody has [learned](Topology::learn) yet. A plain
+    /// load.
     pub(crate) fn of_machine() -> Option<&'static Topology> {
-        static MACHINE: OnceLock<Option<Topology>> = OnceLock::new();
-        MACHINE
-            .get_or_init(|| {
-                let cpus = affinity::cpus();
-                if cpus.len() <= SMALL {
-                    return None;
-                }
-                Topology::read(Path::new("/sys/devices/system"), cpus)
-            })
-            .as_ref()
+        MACHINE.get()?.as_ref()
+    }
+
+    /// Reads the files, unless somebody has done so. For a thread that has nothing better to do.
+    pub(crate) fn learn() {
+        MACHINE.get_or_init(|| {
+            let cpus = affinity::cpus();
+            if cpus.len() <= SMALL { None } else { Topology::read(Path::new("/sys/devices/system"), cpus) }
+        });
     }
 
     /// Reads what the files below `system` say about these CPUs. `None` if all of them share one cache, or if the files

@@ -24,7 +24,9 @@ use crate::protocol::job::{Entry, Job, Place, belongs_to};
 use crate::protocol::latch::Latch;
 use crate::system::primitive::yield_now;
 use std::time::{Duration, Instant};
-use steal::{expected_victim, own_work, random_victim, steal_anything, take_of_scope, take_own, try_steal};
+use steal::{
+    expected_victim, own_work, random_victim_nearby, steal_anything, take_of_scope, take_own, try_steal,
+};
 
 /// How long a processor searches before it rests in the idle list.
 pub(super) const SEARCH: Duration = Duration::from_micros(100);
@@ -173,7 +175,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         processor.set_busy(false);
-        let victim = random_victim(processor).or_else(|| expected_victim(processor));
+        let victim = random_victim_nearby(processor).or_else(|| expected_victim(processor));
         let found = victim.and_then(|victim| {
             let better = || pool.has_queued() || victim.offer.stands();
             victim.offer.take().or_else(|| {

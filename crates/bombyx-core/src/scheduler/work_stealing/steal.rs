@@ -57,31 +57,38 @@ pub(super) fn take_of_scope(processor: &Processor, root: usize) -> Option<Entry>
     })
 }
 
-/// Normally a uniformly random other processor, if it has something. Otherwise the next one that has something. Otherwise the
+/// A uniformly random other processor, if it has something. Otherwise the next one that has something. Otherwise the
 /// random one, if it is busy. A pool can be much larger than the machine, with one processor that has all the entries
 /// and others that block. A thief that looked at only one processor per try would then need as many tries as there are
 /// processors.
-///
-/// If some CPUs are closer to each other than others, half of the tries prefer victims that are close. Their entries are
-/// likely to be in the cache that the thief shares. The other tries stay uniform, so the bounds for uniform victims hold
-/// with at most twice the number of tries.
 pub(in crate::scheduler) fn random_victim(processor: &Processor) -> Option<&Processor> {
-    let all = processor.pool().processors();
-    if all.len() == 1 {
-        return None;
-    }
-    let first = processor.rng.below(all.len() - 1);
-    let at = |offset: usize| &all[(processor.index + 1 + (first + offset) % (all.len() - 1)) % all.len()];
+    let mut circle = circle(processor);
+    let random = circle.clone().next()?;
     processor.stats.attempts.add(1);
-    let mut full = (0..all.len() - 1).map(at).filter(|victim| victim.has_something());
-    let full = match Topology::of_machine().filter(|_| processor.rng.below(2) == 0) {
-        None => full.next(),
-        Some(topology) => {
-            processor.note_cpu();
-            nearest(topology, processor.seen_on(), full.map(|victim| (victim.seen_on(), victim)))
-        }
+    circle.find(|victim| victim.has_something()).or_else(|| Some(random).filter(|victim| victim.is_busy()))
+}
+
+/// Like [`random_victim`]. But if some CPUs are closer to each other than others, half of the tries prefer victims that
+/// are close: their entries are likely to be in the cache that the thief shares. The other tries stay uniform, so the
+/// bounds for uniform victims hold with at most twice the number of tries.
+pub(super) fn random_victim_nearby(processor: &Processor) -> Option<&Processor> {
+    let Some(topology) = Topology::of_machine().filter(|_| processor.rng.below(2) == 0) else {
+        return random_victim(processor);
     };
-    full.or_else(|| Some(at(0)).filter(|victim| victim.is_busy()))
+    let circle = circle(processor);
+    let random = circle.clone().next()?;
+    processor.stats.attempts.add(1);
+    processor.note_cpu();
+    let full = circle.filter(|victim| victim.has_something()).map(|victim| (victim.seen_on(), victim));
+    nearest(topology, processor.seen_on(), full).or_else(|| Some(random).filter(|victim| victim.is_busy()))
+}
+
+/// The other processors, from a random one on.
+fn circle(processor: &Processor) -> impl Iterator<Item = &Processor> + Clone {
+    let all = processor.pool().processors();
+    let others = all.len() - 1;
+    let first = if others == 0 { 0 } else { processor.rng.below(others) };
+    (0..others).map(move |offset| &all[(processor.index + 1 + (first + offset) % others) % all.len()])
 }
 
 /// The first of the victims that are closest to the CPU `here`. Each comes with the CPU on which it was last seen.
@@ -99,7 +106,7 @@ fn nearest<V>(
 
 /// Takes the oldest entry of a random victim, if that is possible at once.
 pub(super) fn steal_anything(processor: &Processor) -> Option<Entry> {
-    let victim = random_victim(processor)?;
+    let victim = random_victim_nearby(processor)?;
     victim.offer.take().or_else(|| try_steal(processor, victim, 0, || true))
 }
 
