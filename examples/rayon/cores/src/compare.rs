@@ -92,7 +92,9 @@ pub(crate) fn compare(programs: &[Program], other: &str, words: &[&str]) -> Resu
         let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
         let worst = ratios.iter().copied().fold(0.0, f64::max);
         println!("\ngeometric mean of {} ratios {mean:.3}, worst {worst:.3}", ratios.len());
-        for (what, ratio, bar) in [("geometric mean", mean, options.mean), ("worst ratio", worst, options.worst)] {
+        for (what, ratio, bar) in
+            [("geometric mean", mean, options.mean), ("worst ratio", worst, options.worst)]
+        {
             if bar.is_finite() {
                 println!("{what} at most {bar}: {}", if ratio <= bar { "met" } else { "missed" });
             }
