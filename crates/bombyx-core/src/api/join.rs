@@ -27,7 +27,6 @@ use crate::protocol::job::{Entry, Job};
 use crate::system::guard::guarded;
 use crate::system::process;
 use std::cell::UnsafeCell;
-use std::hint::black_box;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
@@ -142,7 +141,7 @@ where
         // Passing a pair and returning a box gives `outside` separate memory. So on the fast path, closures and results may
         // stay in registers. Otherwise every fork would have to write its closures to memory before this branch, and copy
         // its results.
-        return unboxed(outside(site, (a, b)));
+        return *outside(site, (a, b));
     };
     join_on::<_, _, _, _, false>(processor, site, a, b)
 }
@@ -170,20 +169,12 @@ where
         ra.write(half::<_, _, CAME>(a, split_further));
     };
     if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(first)) {
-        return unboxed(fork.abandon(payload));
+        fork.abandon(payload);
     }
     // SAFETY: the first half returned without a panic, and its last step wrote the result.
     let ra = unsafe { ra.assume_init() };
     let rb = if fork.pop() { fork.call(false) } else { fork.finish() };
     (ra, rb)
-}
-
-/// Takes a pair out of its box. Not inlined, so that [`join_at`] needs no register for one result while it frees the box.
-#[cold]
-#[inline(never)]
-#[expect(clippy::boxed_local, reason = "the caller would unbox it otherwise")]
-fn unboxed<T>(pair: Box<T>) -> T {
-    *pair
 }
 
 /// The slow path of a fork at `site`. `code` is the address of the function that runs the second half. Returns whether
@@ -292,16 +283,9 @@ where
 
     /// After the first half has panicked: runs the second half or waits for it, drops its result or panic, and resumes
     /// the panic of the first half.
-    ///
-    /// This never returns, but the compiler must not know. If a path through a function never returns, the compiler makes
-    /// the function's frame at its beginning (LLVM's shrink-wrapping gives up). Then a recursive function pays for the
-    /// frame even where it does not fork.
     #[cold]
     #[inline(never)]
-    fn abandon<RA>(&self, payload: Payload) -> Box<(RA, R)> {
-        if let Some(never) = black_box(None) {
-            return never;
-        }
+    fn abandon(&self, payload: Payload) -> ! {
         if current::processor().is_none() {
             // The first half called fork(2). This child process holds no processor; the second half is the parent's.
             panic::resume_unwind(payload);
