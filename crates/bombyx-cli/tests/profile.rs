@@ -293,10 +293,7 @@ fn scaling_beside_its_prediction() {
     let (table, errors) =
         folder.succeeds(&["scale", "-p", "2,3", "--repeat", "2", "--plot", "plot.svg", "--", &program]);
     // The script always says one processor. On a machine with more, the second profile should be of all of them.
-    assert!(
-        errors.is_empty() || errors.contains("used 1 processors, because the program builds"),
-        "{errors}"
-    );
+    assert!(errors.is_empty() || errors.contains("used 1 processor, because the program builds"), "{errors}");
     assert!(table.starts_with("fib: work "), "{table}");
     assert_eq!(table.lines().filter(|line| line.contains(" – ")).count(), 3, "{table}");
     let runs = std::fs::read_to_string(folder.file("runs")).unwrap();

@@ -295,20 +295,18 @@ pub(crate) fn end_taken(job: *const Job) {
 
 /// A loop in a profiled pool. It is split in halves until a piece is short. The clock decides that, not what thieves
 /// want, so the span is that of the iterations on any number of processors.
-pub(crate) struct Loop<'a> {
-    profiler: &'a Arc<Profiler>,
+pub(crate) struct Loop {
     /// How many ticks an iteration took, on average, in the piece that ended last.
     each: AtomicI64,
     /// How many ticks a piece must be expected to take before it is split further.
     short: i64,
 }
 
-impl Loop<'_> {
+impl Loop {
     /// `None` if the pool of the calling thread's processor is not profiled. If pieces carry values, such as a map each, a
     /// loop in an unprofiled pool makes few of them, and this one should not make too many.
-    pub(crate) fn begin(carries: bool) -> Option<Loop<'static>> {
+    pub(crate) fn begin(carries: bool) -> Option<Loop> {
         here().map(|profiler| Loop {
-            profiler,
             each: AtomicI64::new(i64::MAX),
             short: if carries { profiler.short_carrying } else { profiler.short },
         })

@@ -135,7 +135,7 @@ enum Rule {
     /// In halves, until a piece weighs no more than this.
     Grain(usize),
     /// In halves, until a piece is so short that the profiler does not tell it from an iteration.
-    Measured(profile::Loop<'static>),
+    Measured(profile::Loop),
 }
 
 impl Cuts {
