@@ -115,6 +115,7 @@ impl Report<'_> {
     fn speedup(&self) -> String {
         let Some(comparison) = Comparison::of(self.profile) else {
             return match self.profile.machine {
+                _ if self.profile.interrupted => "not known: the program was interrupted",
                 Some(machine) if machine.cpus == 1 => "not known: this process may use only one CPU",
                 _ => "not known: that takes a second run, on another number of processors",
             }
