@@ -47,7 +47,8 @@ fn a_low_prediction_is_not_fine() {
     mostly_serial.gaps = vec![Gap { ns: mostly_serial.work_ns / 20, before: None, after: None }];
     assert_eq!(
         sentence(&mostly_serial),
-        "scales to 21 cores; nothing to mend up to there; the likely speedup on 100 cores is only 17.1: the code outside of pools is serial"
+        "scales to 21 cores; nothing to mend up to there; the likely speedup on 100 cores is only 17.15: the code outside of \
+         pools is serial"
     );
     // On a busy machine, the second processor gained nothing.
     let mut many = fine();
@@ -58,7 +59,7 @@ fn a_low_prediction_is_not_fine() {
     many.companion = Some(Box::new(one));
     let last = advise(&many, 4).pop().unwrap();
     assert!(
-        last.text.contains("the likely speedup on 100 cores is only 1.0: strands take longer"),
+        last.text.contains("the likely speedup on 100 cores is only 1.00: strands take longer"),
         "{last:?}"
     );
 }

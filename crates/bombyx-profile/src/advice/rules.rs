@@ -370,10 +370,9 @@ impl<'a> Look<'a> {
                         "{longer}, {} of the time, because they wait for one another, {}: a lock, most likely, \
                          outside of `blocking`; hold it for less, or split what it guards",
                         percent(share),
-                        if growth.site.waits == 1 {
-                            "once".to_owned()
-                        } else {
-                            format!("{} times", growth.site.waits)
+                        match growth.site.waits {
+                            1 => "once".to_owned(),
+                            several => format!("{several} times"),
                         }
                     ),
                 ),
@@ -528,9 +527,12 @@ impl<'a> Look<'a> {
             return Advice { rule: Rule::Interrupted, text: text.to_owned(), share: None, gain: None };
         }
         let enough = (self.parallelism / SLACK).floor();
-        let (good_for, low) = self.as_predicted(enough);
+        let useful = if enough < 1.0 { (self.parallelism / 2.0).floor() } else { enough };
+        let (good_for, low) = self.as_predicted(useful);
         let text = match good_for {
-            _ if enough < 1.0 => format!("{}; nothing to mend on fewer", self.no_more_than()),
+            _ if enough < 1.0 && low.is_empty() => {
+                format!("{}; nothing to mend on fewer", self.no_more_than())
+            }
             _ if !low.is_empty() => match good_for {
                 1.0 => format!("nothing to mend was found, but {low}"),
                 _ => format!("scales to {}; nothing to mend up to there; {low}", count(good_for)),
@@ -569,8 +571,9 @@ impl<'a> Look<'a> {
             }
             () => "strands take longer beside others",
         };
-        let speedup = decimal(likely(self.scaling));
-        (f64::from(good_for), format!("the likely speedup on {} is only {speedup}: {why}", count(most)))
+        let text =
+            format!("the likely speedup on {} is only {:.2}: {why}", count(most), likely(self.scaling));
+        (f64::from(good_for), text)
     }
 }
 
