@@ -247,6 +247,12 @@ impl Profile {
         self.costs.steal_ns > 0.0 && self.costs.hand_over_ns > 0.0
     }
 
+    /// Whether a signal ended the program before any run had ended. Then only the least length of the span is known, and not
+    /// what it consists of.
+    pub fn no_run_ended(&self) -> bool {
+        self.interrupted && self.runs == 0
+    }
+
     /// Work over wall time: how many processors were at work on average. This is not a speedup, because strands may
     /// take longer beside others than alone.
     pub fn busy_processors(&self) -> f64 {

@@ -3,7 +3,7 @@
 
 use crate::host::{busy_elsewhere, cores};
 use crate::output::Output;
-use crate::text::wrapped;
+use crate::text::{counted, wrapped};
 use crate::{Result, Usage, output};
 use bombyx_base::nearest;
 use clap::ValueHint;
@@ -101,11 +101,12 @@ fn cores_found() -> Finding {
     let usable = cores();
     let online = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let online = online.lines().filter(|line| line.starts_with("processor")).count().max(usable);
+    let processors = counted(usable as u64, "processor");
     let text = match online > usable {
         true => {
-            format!("this process may use {usable} of {online}: by default a pool has {usable} processors")
+            format!("this process may use {usable} of {online}: by default a pool has {processors}")
         }
-        false => format!("{usable}: by default a pool has as many processors"),
+        false => format!("{usable}: by default a pool has {processors}"),
     };
     let verdict = if usable > 1 { Verdict::Good } else { Verdict::Note };
     let text = if usable > 1 { text } else { text + "; nothing runs in parallel here" };

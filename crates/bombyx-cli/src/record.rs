@@ -17,6 +17,7 @@ use std::process::ExitCode;
 /// on Bombyx. You need not compile it again, and its output stays as it is. A summary of the recording goes to standard
 /// error. With --json or --csv it goes to standard output, and the program's output to standard error.
 #[derive(clap::Args)]
+#[command(override_usage = "bombyx record [OPTIONS] -- <PROGRAM>...")]
 #[command(after_help = "\
 Examples:
   bombyx record -p 1 -o sort.dag -- ./sort 10000000     one processor: durations without noise from stealing

@@ -7,7 +7,7 @@ use crate::output::{self, Output};
 use crate::resources::{Memory, Watch};
 use crate::table::Style;
 use crate::terminal::{fitted, print, style};
-use crate::text::{bytes, grouped, ratio, time, wrapped};
+use crate::text::{bytes, counted, ratio, time, wrapped};
 use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, Stats};
 use bombyx_lab::bench;
@@ -187,9 +187,9 @@ impl Outcome {
             out += &format!(", {} resident", bytes(resident));
         }
         let carriers = self.runs.iter().map(|run| run.stats.peak_carriers).max().unwrap_or(0);
-        out += &format!(", {} carriers", grouped(carriers));
+        out += &format!(", {}", counted(carriers, "carrier"));
         if let Some(threads) = self.threads {
-            out += &format!(", {} living threads", grouped(threads));
+            out += &format!(", {}", counted(threads, "living thread"));
         }
         out
     }

@@ -27,6 +27,7 @@ use std::process::ExitCode;
 /// Profiles the program on one processor and on all CPUs. Then times the whole program on each number of processors in
 /// turn, and discards its output. With --csv, work, span and times have Cilkscale's column names, for its plotter.
 #[derive(clap::Args)]
+#[command(override_usage = "bombyx scale [OPTIONS] -- <PROGRAM>...")]
 #[command(after_help = "\
 Examples:
   bombyx scale -- ./sort 10000000

@@ -9,6 +9,8 @@ use crate::text::wrapped;
 use bombyx_lab::progress::{Bar, show_with};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -50,8 +52,24 @@ fn width() -> Option<usize> {
     /// On narrower terminals, lines are too long.
     const NARROWEST: usize = 40;
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let seen = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    told.or_else(seen).filter(|&columns| columns > 0).map(|columns| columns.max(NARROWEST))
+    told.or_else(|| columns(&io::stdout()))
+        .filter(|&columns| columns > 0)
+        .map(|columns| columns.max(NARROWEST))
+}
+
+/// How many columns a terminal has. Some terminals do not say how many rows they have, and are believed all the same.
+#[cfg(target_os = "linux")]
+fn columns(screen: &impl AsRawFd) -> Option<usize> {
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: this request writes one `winsize`, and `size` lives until the call returns.
+    let told = unsafe { libc::ioctl(screen.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
+    (told == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// How many columns a terminal has.
+#[cfg(not(target_os = "linux"))]
+fn columns(screen: &impl std::os::fd::AsFd) -> Option<usize> {
+    terminal_size::terminal_size_of(screen).map(|(width, _)| usize::from(width.0))
 }
 
 /// How text is shown on standard output.
@@ -62,8 +80,7 @@ pub(crate) fn style() -> Style {
 /// How text is shown on standard error.
 pub(crate) fn error_style() -> Style {
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let seen = || terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
-    Style { coloured: false, width: told.or_else(seen) }
+    Style { coloured: false, width: told.or_else(|| columns(&io::stderr())) }
 }
 
 /// Lines that are longer than the width are wrapped. If a line has columns, what follows is indented like the last one.

@@ -10,6 +10,7 @@ use crate::text::{grouped, ratio, time, wrapped};
 use bombyx_lab::programs;
 use bombyx_lab::progress::Progress;
 use bombyx_workloads::{Grain, Prepared, Size, find};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -63,7 +64,7 @@ pub(crate) fn run(quick: bool) -> Result<ExitCode> {
     drop(progress);
     print(&table.left_out().unwrap_or_default())?;
     let forks = forks(if quick { 24 } else { 35 })?;
-    print(&format!("\n{}\n{}", wrapped(&forks, style.prose(), 0), closing(style)))?;
+    print(&format!("\n{}\n{}", wrapped(&forks, style.prose(), 0), closing(style, built_by_cargo())))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -170,18 +171,44 @@ fn forks(n: u32) -> Result<String> {
     Ok(format!("{} empty forks, to see what a fork costs: {}{rayon}.", grouped(forks), cost(best[1])))
 }
 
-fn closing(style: Style) -> String {
+/// What to do next. `built_by_cargo`: the program is not installed, so it may not be found by its name.
+fn closing(style: Style, built_by_cargo: bool) -> String {
     let try_it = "Try it on your own program (one that uses bombyx, or rayon on Bombyx):";
     let mut out = format!("\n{}\n", wrapped(try_it, style.prose(), 0));
     let line = |command: &str, what: &str| {
-        wrapped(&format!("  {command:44}{what}"), style.width.unwrap_or(usize::MAX), 6) + "\n"
+        wrapped(&format!("  bombyx {command:24}{what}"), style.width.unwrap_or(usize::MAX), 6) + "\n"
     };
-    out += &line("cargo run --release -- profile -- ./program", "why does it scale as it does?");
-    out += &line("cargo run --release -- scale -- ./program", "measured against predicted speedups");
-    out += &line("cargo run --release -- doctor ./project", "is this machine, and the project, ready?");
+    out += &line("profile -- ./program", "why does it scale as it does?");
+    out += &line("scale -- ./program", "measured against predicted speedups");
+    out += &line("doctor ./project", "is this machine, and the project, ready?");
     out += "And on ours:\n";
-    out += &line("cargo run --release -- run nqueens --stats", "one program, and what the scheduler did");
-    out += &line("cargo run --release -- bench cilksort", "beside rayon and chili, with medians");
-    out += &line("cargo run --release -- simulate fib:20", "the same scheduler on up to 64 processors");
+    out += &line("run nqueens --stats", "one program, and what the scheduler did");
+    out += &line("bench cilksort", "beside rayon and chili, with medians");
+    out += &line("simulate fib:20", "the same scheduler on up to 64 processors");
+    if built_by_cargo {
+        let install = "`cargo install --locked --path crates/bombyx-cli` installs `bombyx`. In this clone, `cargo run \
+                       --release --` does the same without installing it.";
+        out += &format!("{}\n", wrapped(install, style.prose(), 0));
+    }
     out
+}
+
+/// Whether this program lies where cargo builds programs: below a folder that cargo has marked.
+fn built_by_cargo() -> bool {
+    let folders = |path: &Path| path.ancestors().any(|folder| folder.join(".rustc_info.json").exists());
+    std::env::current_exe().is_ok_and(|path| folders(&path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_name_the_installed_program() {
+        let installed = closing(Style::default(), false);
+        assert!(!installed.contains("cargo"), "{installed}");
+        assert_eq!(installed.matches("\n  bombyx ").count(), 6, "{installed}");
+        assert!(closing(Style::default(), true).contains("cargo install --locked"));
+        assert!(built_by_cargo(), "this test is built by cargo");
+    }
 }

@@ -24,6 +24,9 @@ use std::process::ExitCode;
 ///
 /// A fork writes no event, so tracing costs next to nothing. A half that nobody steals belongs to the closure around it.
 #[derive(clap::Args)]
+#[command(
+    override_usage = "bombyx trace [OPTIONS] -- <PROGRAM>...\n       bombyx trace [OPTIONS] --read <FILE>"
+)]
 #[command(after_help = "\
 Examples:
   bombyx trace -- ./sort 10000000                 run.pftrace, for https://ui.perfetto.dev
@@ -116,7 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         let bytes = fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let trace = read(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
-        keep(args, &target, &trace, bytes)?;
+        keep(args, &target, &trace, bytes, false)?;
         return Ok(ExitCode::SUCCESS);
     }
     let program = Path::new(&args.program.words[0]);
@@ -157,15 +160,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let bytes = fs::read(&file)?;
     let trace = read(&bytes).map_err(|error| format!("{} wrote a bad trace: {error}", program.display()))?;
+    let ended_well = complaint.is_none() && args.flight.is_none() && args.stall.is_none();
     if let Some(complaint) = complaint {
         complain(&format!("{} {complaint}; this is its trace up to then", program.display()));
     }
-    keep(args, &target, &trace, bytes)?;
+    keep(args, &target, &trace, bytes, ended_well)?;
     Ok(ended.exit_code())
 }
 
-/// Writes the trace in the format that was asked for, and says what is in it.
-fn keep(args: &Args, target: &Path, trace: &Trace, bytes: Vec<u8>) -> Result<()> {
+/// Writes the trace in the format that was asked for, and says what is in it. `ended_well`: the program is known to have ended
+/// by itself.
+fn keep(args: &Args, target: &Path, trace: &Trace, bytes: Vec<u8>, ended_well: bool) -> Result<()> {
     let spinner = spinner("reading the trace".to_owned());
     let timeline = Timeline::of(trace);
     let bytes = match args.format {
@@ -182,7 +187,7 @@ fn keep(args: &Args, target: &Path, trace: &Trace, bytes: Vec<u8>) -> Result<()>
         files::write(target, &bytes)?;
     }
     if args.form.is_text() {
-        say(&summary.text());
+        say(&summary.text(ended_well && !trace.interrupted));
         if !output::is_standard(target) {
             say(&format!("\n{}\n", advice(args.format, target)));
         }
@@ -276,20 +281,24 @@ impl Summary {
         }
     }
 
-    /// A few lines.
-    fn text(&self) -> String {
+    /// A few lines. If the program ended well, it is no news that its threads were in the middle of something then.
+    fn text(&self, ended_well: bool) -> String {
+        let counted = |number: usize, one| text::counted(number as u64, one);
         let mut lines = vec![
             format!(
-                "{}: {} on {} processors and {} threads, {} slices",
+                "{}: {} on {} and {}, {}",
                 self.program,
                 text::time(self.nanoseconds as f64 * 1e-9),
-                self.processors.len(),
-                self.threads,
-                self.slices,
+                counted(self.processors.len(), "processor"),
+                counted(self.threads, "thread"),
+                counted(self.slices, "slice"),
             ),
             format!(
-                "  {} steals, {} hand-overs, {} wake-ups, {} calls from outside",
-                self.steals, self.hand_overs, self.wake_ups, self.calls_from_outside
+                "  {}, {}, {}, {} from outside",
+                counted(self.steals, "steal"),
+                counted(self.hand_overs, "hand-over"),
+                counted(self.wake_ups, "wake-up"),
+                counted(self.calls_from_outside, "call")
             ),
         ];
         lines.extend(self.processors.iter().map(|spent| {
@@ -300,7 +309,7 @@ impl Summary {
                 spent.processor
             )
         }));
-        if !self.unfinished.is_empty() {
+        if !self.unfinished.is_empty() && !ended_well {
             lines.push("  when the trace was written:".to_owned());
             lines.extend(self.unfinished.iter().take(TOLD).map(|one| format!("    {one}")));
             if self.unfinished.len() > TOLD {
@@ -309,9 +318,8 @@ impl Summary {
         }
         if self.lost > 0 {
             lines.push(format!(
-                "  {} older events are not in the trace: overwritten, without room (--memory allows more), or left out by \
-                 --flight",
-                self.lost
+                "  not in the trace, because overwritten, without room (--memory allows more), or left out by --flight: {}",
+                text::counted(self.lost, "older event")
             ));
         }
         lines.join("\n") + "\n"
@@ -350,8 +358,16 @@ mod tests {
             lost: 3,
             ..Timeline::default()
         };
-        let summary = Summary::of(&timeline).text();
-        assert!(summary.contains("runs 50 %, waits 10 %, searches 30 %"), "{summary}");
-        assert!(summary.contains("3 older events are not in the trace"), "{summary}");
+        let mut summary = Summary::of(&timeline);
+        summary.unfinished = vec!["thread 7 is in job, for 1 ms".to_owned()];
+        let text = summary.text(true);
+        assert!(
+            text.starts_with("sort: 1.00 ms on 1 processor and 0 threads, 0 slices\n  0 steals, "),
+            "{text}"
+        );
+        assert!(text.contains("runs 50 %, waits 10 %, searches 30 %"), "{text}");
+        assert!(text.contains("left out by --flight: 3 older events"), "{text}");
+        assert!(!text.contains("thread 7"), "a program that ended well hung nowhere: {text}");
+        assert!(summary.text(false).contains("when the trace was written:\n    thread 7 is in job"));
     }
 }

@@ -433,10 +433,10 @@ fn everything_fits_the_width() {
     }
 }
 
-/// What a command prints on a terminal of 72 columns, and what it says on standard error.
+/// What a command prints on a terminal of 72 columns. Some terminals, like this one, do not say how many rows they have.
 fn on_terminal(line: &[String], environment: &[(&str, &str)]) -> String {
     let (mut host, mut guest) = (-1, -1);
-    let size = libc::winsize { ws_row: 24, ws_col: 72, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = libc::winsize { ws_row: 0, ws_col: 72, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: the pointers are to variables of this function or null, which the call allows.
     let made = unsafe {
         libc::openpty(

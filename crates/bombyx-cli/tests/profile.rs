@@ -116,7 +116,7 @@ span by site   71.0 %  src/sort.rs:41:9      join      32,768 forks of 21.1 µs 
     assert!(explained.contains("  on 2        how the work is distributed: "), "{explained}");
     assert!(explained.contains("what they do to each other is not known"), "{explained}");
     let (top, _) = folder.succeeds(&["profile", "--read", SORT, "--top", "1"]);
-    assert!(top.contains("and 1 more sites"), "{top}");
+    assert!(top.contains("and 1 more site (--top)"), "{top}");
     assert!(!top.contains("sort.rs:23"), "{top}");
 }
 
@@ -254,6 +254,51 @@ fn an_interrupted_program_is_still_reported() {
     assert!(errors.contains("was interrupted, before it wrote a profile"), "{errors}");
 }
 
+/// As long as no run has ended, only the work by site and the least span are known. Nothing else may look like a figure.
+#[test]
+fn an_unfinished_run_has_no_verdict() {
+    let folder = Folder::new("unfinished");
+    let text = std::fs::read_to_string(SORT).expect("the profile can be read");
+    let unfinished = text
+        .replace("\"runs\": 1", "\"interrupted\": true, \"runs\": 0")
+        .replace("\"peak_frames\": 61", "\"peak_frames\": 0");
+    let file = folder.file("unfinished.json");
+    std::fs::write(&file, unfinished).expect("the profile can be written");
+    let (report, _) = folder.succeeds(&["profile", "--read", &file, "--explain"]);
+    for line in [
+        "(interrupted; up to then): work-stealing on 2 processors, a run that had not ended in 951 ms",
+        "\nspan          at least 240 ms\n",
+        "\nparallelism   not known: no run had ended\n",
+        "\nsites         src/sort.rs:41:9      join      32,768 forks",
+        "advice        the program was interrupted, so this is not all that it does",
+    ] {
+        assert!(report.contains(line), "{line}: {report}");
+    }
+    for unknown in ["%  ", "outside of all forks", "nested frames", "likely", "nothing to mend", "  on 2 "] {
+        assert!(!report.contains(unknown), "{unknown}: {report}");
+    }
+    let (json, _) = folder.succeeds(&["profile", "--read", &file, "--json"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json["parallelism"], &json["predictions"]), (&Value::Null, &Value::Array(vec![])));
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let folder = Folder::new("missing");
+    let text = std::fs::read_to_string(SORT).expect("the profile can be read");
+    let shown = |text: String| {
+        let file = folder.file("profile.json");
+        std::fs::write(&file, text).expect("the profile can be written");
+        folder.succeeds(&["profile", "--read", &file]).0
+    };
+    let lines = shown(text.replace("\"line\": 41", "\"line\": 0"));
+    assert!(lines.contains("CARGO_PROFILE_RELEASE_DEBUG=line-tables-only"), "{lines}");
+    assert!(!shown(text.clone()).contains("line-tables"));
+    let machine = "\"machine\": { \"cpus\": 1, \"cache_bytes\": 0 }, \"runs\": 1";
+    let one_cpu = shown(text.replace("\"runs\": 1", machine));
+    assert!(one_cpu.contains("speedup       not known: this process may use only one CPU\n"), "{one_cpu}");
+}
+
 /// Signals sent to bombyx alone reach the program.
 #[test]
 fn signals_are_passed_on() {
@@ -293,10 +338,7 @@ fn scaling_beside_its_prediction() {
     let (table, errors) =
         folder.succeeds(&["scale", "-p", "2,3", "--repeat", "2", "--plot", "plot.svg", "--", &program]);
     // The script always says one processor. On a machine with more, the second profile should be of all of them.
-    assert!(
-        errors.is_empty() || errors.contains("used 1 processors, because the program builds"),
-        "{errors}"
-    );
+    assert!(errors.is_empty() || errors.contains("used 1 processor, because the program builds"), "{errors}");
     assert!(table.starts_with("fib: work "), "{table}");
     assert_eq!(table.lines().filter(|line| line.contains(" – ")).count(), 3, "{table}");
     let runs = std::fs::read_to_string(folder.file("runs")).unwrap();

@@ -1,6 +1,7 @@
 //! Runs programs with a profile, once or twice: what `bombyx profile` and `bombyx scale` begin with.
 
 use crate::launch::{Ended, Launch, Scratch};
+use crate::text::counted;
 use crate::{Result, host};
 use bombyx_profile::{Comparison, Profile, add_node, read};
 use std::ffi::OsString;
@@ -20,8 +21,8 @@ pub fn add_companion(profile: &mut Profile, program: &[OsString]) -> Result<Opti
     let (ended, companion) = profiled(program, Some(other), To::Nobody)?;
     let failed = |why: &str| -> Result<Option<String>> {
         Ok(Some(format!(
-            "the second run, on {other} processor{}, {why}; so the speedup is not known",
-            if other == 1 { "" } else { "s" }
+            "the second run, on {}, {why}; so the speedup is not known",
+            counted(other as u64, "processor")
         )))
     };
     if let Some(complaint) = ended.complaint() {
@@ -29,8 +30,8 @@ pub fn add_companion(profile: &mut Profile, program: &[OsString]) -> Result<Opti
     }
     match companion {
         Some(Ok(companion)) if companion.processors as usize != other => failed(&format!(
-            "used {} processors, because the program builds its pool itself",
-            companion.processors
+            "used {}, because the program builds its pool itself",
+            counted(u64::from(companion.processors), "processor")
         )),
         Some(Ok(companion)) => {
             profile.companion = Some(Box::new(companion));

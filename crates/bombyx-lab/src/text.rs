@@ -13,6 +13,11 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
+/// A number of things, of which `one` is one: `1 steal`, `1,234 steals`.
+pub fn counted(number: u64, one: &str) -> String {
+    format!("{} {one}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
 /// A number with three significant digits, if it is below 1000.
 pub fn three_digits(number: f64) -> String {
     match number {

@@ -40,6 +40,39 @@ fn a_fine_program() {
     assert_eq!(rules(&less), [Rule::Fine]);
 }
 
+/// The sentence must not contradict the band.
+#[test]
+fn a_low_prediction_is_not_fine() {
+    let mut mostly_serial = fine();
+    mostly_serial.gaps = vec![Gap { ns: mostly_serial.work_ns / 20, before: None, after: None }];
+    assert_eq!(
+        sentence(&mostly_serial),
+        "scales to 21 cores; nothing to mend up to there; the likely speedup on 100 cores is only 17.15: the code outside of \
+         pools is serial"
+    );
+    // On a busy machine, the second processor gained nothing.
+    let mut many = fine();
+    let mut one = Profile { processors: 1, ..fine() };
+    one.wall_ns = one.work_ns;
+    many.processors = 2;
+    many.wall_ns = many.work_ns;
+    many.companion = Some(Box::new(one));
+    let last = advise(&many, 4).pop().unwrap();
+    assert!(
+        last.text.contains("the likely speedup on 100 cores is only 1.00: strands take longer"),
+        "{last:?}"
+    );
+}
+
+#[test]
+fn an_interrupted_program_gets_no_verdict() {
+    let mut interrupted = Profile { interrupted: true, ..fine() };
+    assert_eq!(rules(&interrupted), [Rule::Interrupted]);
+    interrupted.runs = 0;
+    interrupted.span_ns = interrupted.work_ns;
+    assert_eq!(rules(&interrupted), [Rule::Interrupted], "its span is not known");
+}
+
 #[test]
 fn no_forks() {
     let mut serial = fine();

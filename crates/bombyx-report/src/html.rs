@@ -107,6 +107,11 @@ pub(crate) fn bytes(bytes: f64) -> String {
     }
 }
 
+/// A number of things, of which `one` is one.
+pub(crate) fn number(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

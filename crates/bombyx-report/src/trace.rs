@@ -1,7 +1,7 @@
 //! The part of the page that shows a trace.
 
 use crate::compare::Figure;
-use crate::html::{Part, Section, list, time};
+use crate::html::{Part, Section, list, number, time};
 use crate::packed::{base64, packed};
 use bombyx_trace::{Category, Slice, Timeline, Track, TrackKind};
 use serde_json::{Value, json};
@@ -120,11 +120,6 @@ fn sentences(timeline: &Timeline) -> Vec<String> {
         ));
     }
     sentences
-}
-
-/// A number of things, of which `one` is one.
-fn number(count: u64, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
 /// For how long a counter had this value.

@@ -3,6 +3,9 @@
 
 use bombyx::Pool;
 use bombyx::prelude::*;
+use std::hint::black_box;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -73,5 +76,51 @@ fn batches_are_forked_in_fixed_places() {
                 assert_eq!(bombyx::iter::walk_tree(1, children).max(), Some(9_999));
             });
         }
+    }
+}
+
+/// How many values of their own the pieces of a loop make.
+fn values<T>(new: fn() -> T, run: impl Fn(&(dyn Fn() -> T + Sync)) + Send + Sync) -> usize {
+    let made = AtomicUsize::new(0);
+    let counted = || {
+        made.fetch_add(1, Relaxed);
+        new()
+    };
+    Pool::builder().processors(1).profile(true).build().unwrap().run(|| run(&counted));
+    made.into_inner()
+}
+
+/// Pieces that carry a map or a list are longer than others. Otherwise the profiled loop would mostly make and combine them.
+#[test]
+fn pieces_that_carry_something_are_longer() {
+    const ITEMS: usize = 100_000;
+    let items = || (0..ITEMS).into_par_iter();
+    let work = |n| black_box((0..8).fold(n, |sum: usize, k| sum.rotate_left(k) ^ n));
+    let list = || vec![0];
+    let loops = [
+        (
+            "fold",
+            values(|| 0, |new| assert!(items().fold(new, |sum, n| sum.max(work(n))).max().is_some())),
+            values(list, |new| {
+                let longest = items().fold(new, |sums, n| vec![sums[0].max(work(n))]);
+                assert!(longest.max().is_some());
+            }),
+        ),
+        (
+            "reduce",
+            values(|| 0, |new| assert!(items().map(|n| vec![work(n)][0]).reduce(new, usize::max) > 0)),
+            values(list, |new| {
+                assert!(items().map(|n| vec![work(n)]).reduce(new, |a, b| a.max(b))[0] > 0);
+            }),
+        ),
+        (
+            "for_each_init",
+            values(|| 0, |new| items().for_each_init(new, |last, n| *last = work(n))),
+            values(list, |new| items().for_each_init(new, |last, n| last[0] = work(n))),
+        ),
+    ];
+    // About 25 times as long, if an item takes as long in both.
+    for (name, light, heavy) in loops {
+        assert!(heavy * 4 < light, "{name}: {heavy} values instead of {light}");
     }
 }

@@ -32,6 +32,9 @@ use std::process::ExitCode;
 /// standard output, and the program's output to standard error. -o sends the report to a file. With --csv, work and span
 /// have Cilkscale's column names, for its plotter.
 #[derive(clap::Args)]
+#[command(
+    override_usage = "bombyx profile [OPTIONS] -- <PROGRAM>...\n       bombyx profile [OPTIONS] --read <FILE>"
+)]
 #[command(after_help = "\
 Examples:
   bombyx profile -- ./sort 10000000               work, span, predicted speedups, advice

@@ -1,7 +1,7 @@
 //! A profile as text: a dozen lines for people, JSON and CSV for programs.
 
 use crate::table::Style;
-use crate::text::{bytes, grouped, ratio, time, wrapped};
+use crate::text::{bytes, counted, grouped, ratio, time, wrapped};
 use bombyx_profile::{Comparison, Prediction, Profile, Scaling, Times, advise, cilkscale_csv};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -67,24 +67,28 @@ impl Report<'_> {
         line("span", &span(profile));
         line("parallelism", &self.parallelism());
         line("utilisation", &utilisation(profile));
-        line("peak", &peak(profile));
-        let mut predictions = predictions(profile, scaling);
+        if profile.peak_frames > 0 || profile.peak_heap_bytes.is_some() || !profile.interrupted {
+            line("peak", &peak(profile));
+        }
+        let mut predictions = self.predictions();
         // As many columns as fit. The last one always stays.
         let fit = style.width.map_or(usize::MAX, |width| (width.saturating_sub(14) / 7).max(2));
         while predictions.len() > fit {
             predictions.remove(predictions.len() - 2);
         }
-        let columns = |of: &dyn Fn(&Prediction) -> String| -> String {
-            predictions.iter().map(|prediction| format!("{:>7}", of(prediction))).collect()
-        };
-        let speedup = |value: f64| if value < 99.95 { ratio(value) } else { format!("{value:.0}") };
-        line("processors", &columns(&|prediction| prediction.processors.to_string()));
-        line(
-            if scaling.at_least { "  at least" } else { "  likely" },
-            &columns(&|prediction| speedup(prediction.band.likely)),
-        );
-        line("  from", &columns(&|prediction| speedup(prediction.band.from)));
-        line("  to", &columns(&|prediction| speedup(prediction.band.to)));
+        if !predictions.is_empty() {
+            let columns = |of: &dyn Fn(&Prediction) -> String| -> String {
+                predictions.iter().map(|prediction| format!("{:>7}", of(prediction))).collect()
+            };
+            let speedup = |value: f64| if value < 99.95 { ratio(value) } else { format!("{value:.0}") };
+            line("processors", &columns(&|prediction| prediction.processors.to_string()));
+            line(
+                if scaling.at_least { "  at least" } else { "  likely" },
+                &columns(&|prediction| speedup(prediction.band.likely)),
+            );
+            line("  from", &columns(&|prediction| speedup(prediction.band.from)));
+            line("  to", &columns(&|prediction| speedup(prediction.band.to)));
+        }
         if explain {
             for prediction in predictions.iter().filter(|prediction| prediction.processors > 1) {
                 let name = format!("  on {}", prediction.processors);
@@ -93,8 +97,12 @@ impl Report<'_> {
                 }
             }
         }
+        let title = if profile.no_run_ended() { "sites" } else { "span by site" };
         for (nth, row) in sites(profile, top).into_iter().enumerate() {
-            line(if nth == 0 { "span by site" } else { "" }, &row);
+            line(if nth == 0 { title } else { "" }, &row);
+        }
+        if let Some(hint) = without_lines(profile) {
+            line("lines", hint);
         }
         const REASONS: usize = 3;
         for (nth, advice) in advise(profile, self.cores).iter().take(REASONS).enumerate() {
@@ -106,7 +114,12 @@ impl Report<'_> {
     /// The speedup, if it was measured.
     fn speedup(&self) -> String {
         let Some(comparison) = Comparison::of(self.profile) else {
-            return "not known: that takes a second run, on another number of processors".to_owned();
+            return match self.profile.machine {
+                _ if self.profile.interrupted => "not known: the program was interrupted",
+                Some(machine) if machine.cpus == 1 => "not known: this process may use only one CPU",
+                _ => "not known: that takes a second run, on another number of processors",
+            }
+            .to_owned();
         };
         let Comparison { one, many } = comparison;
         let growth = comparison.growth();
@@ -129,7 +142,15 @@ impl Report<'_> {
         Comparison::of(self.profile).map_or(self.profile, |comparison| comparison.one).knows_migrations()
     }
 
+    /// The predictions, if enough is known for them.
+    fn predictions(&self) -> Vec<Prediction> {
+        if self.profile.no_run_ended() { Vec::new() } else { predictions(self.profile, self.scaling) }
+    }
+
     fn parallelism(&self) -> String {
+        if self.profile.no_run_ended() {
+            return "not known: no run had ended".to_owned();
+        }
         let [plain, burdened, whole] = [
             self.scaling.parallelism(),
             self.scaling.burdened_parallelism(),
@@ -150,16 +171,17 @@ impl Report<'_> {
     pub(super) fn json(&self) -> Value {
         let Report { profile, scaling, cores, notes } = *self;
         let comparison = Comparison::of(profile);
+        let known = |figure: f64| (!profile.no_run_ended()).then_some(figure);
         json!({
-            "parallelism": scaling.parallelism(),
+            "parallelism": known(scaling.parallelism()),
             "parallelism_is_at_least_this": scaling.at_least,
-            "burdened_parallelism": self.knows_migrations().then(|| scaling.burdened_parallelism()),
-            "whole_parallelism": scaling.whole_parallelism(),
+            "burdened_parallelism": self.knows_migrations().then(|| scaling.burdened_parallelism()).and_then(known),
+            "whole_parallelism": known(scaling.whole_parallelism()),
             "utilisation": profile.share_of_time(|times| times.busy_ns),
             "speedup": comparison.map(|comparison| comparison.speedup()),
             "growth": comparison.map(|comparison| comparison.growth()),
             "grown_sites": comparison.map(|comparison| comparison.sites()),
-            "predictions": predictions(profile, scaling),
+            "predictions": self.predictions(),
             "advice": advise(profile, cores),
             "notes": notes,
             "profile": super::as_value(profile),
@@ -187,31 +209,29 @@ fn head(profile: &Profile) -> String {
         0 => String::new(),
         outside => format!(", and {} outside of pools", ns(outside)),
     };
+    let runs = if profile.no_run_ended() {
+        "a run that had not ended".to_owned()
+    } else {
+        counted(profile.runs, "run")
+    };
     format!(
-        "{words}{}: {} on {} processor{}, {} run{} in {}{outside}",
+        "{words}{}: {} on {}, {runs} in {}{outside}",
         if profile.interrupted { " (interrupted; up to then)" } else { "" },
         profile.scheduler,
-        profile.processors,
-        plural(u64::from(profile.processors)),
-        grouped(profile.runs),
-        plural(profile.runs),
+        counted(u64::from(profile.processors), "processor"),
         ns(profile.wall_ns)
     )
 }
 
-fn plural(count: u64) -> &'static str {
-    if count == 1 { "" } else { "s" }
-}
-
 fn work(profile: &Profile) -> String {
     let mut out = format!(
-        "{} in {} strands, {} each; {} forks, {} steals, {} hand-overs",
+        "{} in {}, {} each; {}, {}, {}",
         ns(profile.work_ns),
-        grouped(profile.strands),
+        counted(profile.strands, "strand"),
         time(profile.grain_ns() / 1e9),
-        grouped(profile.forks),
-        grouped(profile.steals),
-        grouped(profile.hand_overs)
+        counted(profile.forks, "fork"),
+        counted(profile.steals, "steal"),
+        counted(profile.hand_overs, "hand-over")
     );
     if profile.blocked_ns > 0 {
         let _ = write!(out, "; {} blocked", ns(profile.blocked_ns));
@@ -227,6 +247,9 @@ fn work(profile: &Profile) -> String {
 
 fn span(profile: &Profile) -> String {
     let plain = ns(profile.span_ns);
+    if profile.no_run_ended() {
+        return format!("at least {plain}");
+    }
     if profile.knows_migrations() {
         let burdened = ns(profile.burdened_span_ns);
         return format!("{plain}; {burdened} with the costs of steals and hand-overs");
@@ -256,10 +279,9 @@ fn utilisation(profile: &Profile) -> String {
 
 fn peak(profile: &Profile) -> String {
     let mut out = format!(
-        "{} nested frames, {} carrier{}",
-        grouped(profile.peak_frames),
-        grouped(profile.peak_carriers),
-        plural(profile.peak_carriers)
+        "{}, {}",
+        counted(profile.peak_frames, "nested frame"),
+        counted(profile.peak_carriers, "carrier")
     );
     if let Some(heap) = profile.peak_heap_bytes {
         let _ = write!(out, ", {} of heap", bytes(heap));
@@ -267,7 +289,8 @@ fn peak(profile: &Profile) -> String {
     out
 }
 
-/// The sites that make up the span. What is outside all of them has its place among them.
+/// The sites that make up the span. What is outside all of them has its place among them. As long as no run has ended, what
+/// the span consists of is not known.
 fn sites(profile: &Profile, top: usize) -> Vec<String> {
     let rows = profile.sites_by_span();
     let width = rows.iter().take(top).map(|site| site.location().chars().count()).max().unwrap_or(0).max(20);
@@ -280,21 +303,33 @@ fn sites(profile: &Profile, top: usize) -> Vec<String> {
                 longest => format!(", the longest strand {}", ns(longest)),
             };
             let line = format!(
-                "{:<width$}  {:<8}  {} forks of {} each{longest}",
+                "{:<width$}  {:<8}  {} of {} each{longest}",
                 site.location(),
                 site.kind,
-                grouped(site.forks),
+                counted(site.forks, "fork"),
                 time(site.grain_ns() / 1e9)
             );
             (profile.share_of_span(site.span_ns), line)
         })
         .collect();
-    lines.push((profile.serial_share_of_span(), "outside of all forks".to_owned()));
-    lines.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut out: Vec<String> =
-        lines.iter().map(|(share, line)| format!("{:>5.1} %  {line}", 100.0 * share)).collect();
+    let mut out: Vec<String> = if profile.no_run_ended() {
+        lines.into_iter().map(|(_, line)| line).collect()
+    } else {
+        lines.push((profile.serial_share_of_span(), "outside of all forks".to_owned()));
+        lines.sort_by(|a, b| b.0.total_cmp(&a.0));
+        lines.iter().map(|(share, line)| format!("{:>5.1} %  {line}", 100.0 * share)).collect()
+    };
     if rows.len() > top {
-        out.push(format!("and {} more sites (--top)", rows.len() - top));
+        out.push(format!("and {} (--top)", counted((rows.len() - top) as u64, "more site")));
     }
     out
+}
+
+/// What to do if only functions are known.
+fn without_lines(profile: &Profile) -> Option<&'static str> {
+    let unknown = profile.sites.iter().any(|site| site.forks_here() && site.line == 0);
+    unknown.then_some(
+        "the program has no line tables, so functions stand for lines; CARGO_PROFILE_RELEASE_DEBUG=line-tables-only \
+         cargo build --release adds the tables",
+    )
 }

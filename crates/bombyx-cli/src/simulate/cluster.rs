@@ -156,19 +156,19 @@ fn report(args: &Args, processors: usize, input: &Input, runs: &[(u64, ClusterOu
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").expect("strings take all text");
     line(format!(
-        "{}, simulated: work {}, span {}; {} calls of {} on average",
+        "{}, simulated: work {}, span {}; {} of {} on average",
         input.name,
         text::time(work),
         text::time(seconds(input.measures.span)),
-        text::grouped(calls),
+        text::counted(calls, "call"),
         text::time(grain)
     ));
     line(format!(
-        "messages take {}, wires carry {} MB/s, a call costs the scheduler {}; {processors} processor{} per node\n",
+        "messages take {}, wires carry {} MB/s, a call costs the scheduler {}; {} per node\n",
         text::time(seconds(args.latency.0)),
         args.bandwidth,
         text::time(seconds(args.call_cost.0)),
-        if processors == 1 { "" } else { "s" }
+        text::counted(processors as u64, "processor")
     ));
     line(format!(
         "{:>8} {:>10} {:>8} {:>11} {:>15}",

@@ -5,7 +5,7 @@ use super::input::Input;
 use super::runs::{Plan, Run};
 use crate::output;
 use crate::table::{Style, Table};
-use crate::text::{grouped, wrapped};
+use crate::text::{counted, grouped, wrapped};
 use bombyx_dag::{Class, WeightUnit};
 use bombyx_sim::step_table;
 use serde::Serialize;
@@ -20,12 +20,12 @@ pub(super) fn summary(input: &Input, style: Style) -> String {
         WeightUnit::Nanoseconds => " ns",
     };
     let mut out = format!(
-        "{}: {} strands in {} threads, {} join edges, {}\n\
+        "{}: {} in {}, {}, {}\n\
          work T1 {}{unit}, span T∞ {}{unit}, parallelism {:.1}, stack S1 {} B",
         input.name,
-        grouped(c.strand_count() as u64),
-        grouped(c.thread_count() as u64),
-        grouped(c.join_count() as u64),
+        counted(c.strand_count() as u64, "strand"),
+        counted(c.thread_count() as u64, "thread"),
+        counted(c.join_count() as u64, "join edge"),
         c.class(),
         grouped(m.work),
         grouped(m.span),

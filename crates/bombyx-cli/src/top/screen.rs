@@ -1,6 +1,7 @@
 //! The screen of `bombyx top`, and its keys.
 
 use super::table;
+use crate::text::counted;
 use bombyx_lab::live::Reading;
 use ratatui::Frame;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
@@ -188,13 +189,13 @@ impl Screen {
         };
         let fixed = if pool.fixed_threads { ", fixed threads" } else { "" };
         lines.push(Line::from(format!(
-            " {which}{}{fixed}, {}{} processors{}",
+            " {which}{}{fixed}, {}{}{}",
             pool.scheduler,
             match pool.processors.len() as u64 {
                 all if all == pool.in_service => String::new(),
                 _ => format!("{} in service of ", pool.in_service),
             },
-            pool.processors.len(),
+            counted(pool.processors.len() as u64, "processor"),
             match reading.left_out {
                 0 => String::new(),
                 more => format!("; {more} more pools had no room on the board"),

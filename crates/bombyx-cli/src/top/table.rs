@@ -1,7 +1,7 @@
 //! The rows of the screen: figures of a pool, its processors, and its closures.
 
 use super::screen::{Past, Sort};
-use crate::text::grouped;
+use crate::text::{counted, grouped};
 use bombyx_lab::live::{Doing, PoolReading, ProcessorReading};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
@@ -32,7 +32,7 @@ pub(super) fn figures(pool: &PoolReading, width: usize) -> Vec<String> {
         format!("{} hand-overs/s", rate(pool.hand_overs_per_second)),
         format!("{} rests/s", rate(pool.sleeps_per_second)),
         format!("queue {}", grouped(pool.queue)),
-        format!("{} carriers", grouped(pool.carriers)),
+        counted(pool.carriers, "carrier"),
         format!("{} in blocking", grouped(pool.blocked_threads)),
     ];
     let mut lines = vec![String::new()];

@@ -24,6 +24,9 @@ use std::time::Duration;
 
 /// Pieces of loops that take less than this are not split further. Some fifty times what a profiled fork costs.
 const SHORT: Duration = Duration::from_micros(4);
+/// The same if each piece makes a value that owns something, such as a map. Making and combining many of them would take
+/// longer than the loop.
+const SHORT_CARRYING: Duration = Duration::from_micros(100);
 /// How often a carrier asks the system whether it had a CPU. The answer takes some two microseconds.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
 
@@ -33,6 +36,8 @@ pub(crate) struct Profiler {
     pub(crate) costs: Costs,
     /// How many ticks a piece of a loop must be expected to take before it is split further.
     pub(crate) short: i64,
+    /// The same if each piece makes a value that owns something.
+    pub(crate) short_carrying: i64,
     /// Strands that take at least so many ticks are told to the tracer, if there is one.
     pub(super) long: i64,
     /// How many ticks pass before a carrier asks again whether it had a CPU. `None` in virtual time.
@@ -141,6 +146,7 @@ impl Profiler {
             clock,
             costs,
             short: ticks(SHORT) as i64,
+            short_carrying: ticks(SHORT_CARRYING) as i64,
             long: long_strand().map_or(i64::MAX, |long| ticks(long) as i64),
             look_every: clock.is_real().then(|| ticks(LOOK_EVERY) as u64),
             ns_per_tick_then: ns_per_tick,

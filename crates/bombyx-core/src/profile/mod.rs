@@ -295,30 +295,34 @@ pub(crate) fn end_taken(job: *const Job) {
 
 /// A loop in a profiled pool. It is split in halves until a piece is short. The clock decides that, not what thieves
 /// want, so the span is that of the iterations on any number of processors.
-pub(crate) struct Loop<'a> {
-    profiler: &'a Arc<Profiler>,
+pub(crate) struct Loop {
     /// How many ticks an iteration took, on average, in the piece that ended last.
     each: AtomicI64,
+    /// How many ticks a piece must be expected to take before it is split further.
+    short: i64,
 }
 
-impl Loop<'_> {
-    /// `None` if the pool of the calling thread's processor is not profiled.
-    pub(crate) fn begin() -> Option<Loop<'static>> {
-        here().map(|profiler| Loop { profiler, each: AtomicI64::new(i64::MAX) })
+impl Loop {
+    /// `None` if the pool of the calling thread's processor is not profiled. If pieces carry values, such as a map each, a
+    /// loop in an unprofiled pool makes few of them, and this one should not make too many.
+    pub(crate) fn begin(carries: bool) -> Option<Loop> {
+        here().map(|profiler| Loop {
+            each: AtomicI64::new(i64::MAX),
+            short: if carries { profiler.short_carrying } else { profiler.short },
+        })
     }
 
     /// Whether a piece of this many iterations should be split.
     pub(crate) fn is_long(&self, count: usize) -> bool {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        count > 1 && self.each.load(Relaxed).saturating_mul(count) >= self.profiler.short
+        count > 1 && self.each.load(Relaxed).saturating_mul(count) >= self.short
     }
 
     /// Runs a piece of this many iterations.
     pub(crate) fn piece<R>(&self, count: usize, run: impl FnOnce() -> R) -> R {
         let since = held::with(|shadow| shadow.position());
         let result = run();
-        let each =
-            since.and_then(|since| held::with(|shadow| shadow.iterations(self.profiler, count, since)));
+        let each = since.and_then(|since| held::with(|shadow| shadow.iterations(self.short, count, since)));
         self.each.store(each.unwrap_or(i64::MAX), Relaxed);
         result
     }

@@ -500,15 +500,15 @@ impl Shadow {
     ///
     /// The longest iteration is not known. If all of them together took about as long as expected, this assumes that
     /// they are equally long. Otherwise it attributes the excess to the longest one. The error is at most
-    /// [`Profiler::short`].
-    pub(crate) fn iterations(&mut self, profiler: &Profiler, count: usize, since: (Length, i64)) -> i64 {
+    /// `short`.
+    pub(crate) fn iterations(&mut self, short: i64, count: usize, since: (Length, i64)) -> i64 {
         let now = self.present();
         let ticks = (now.wrapping_sub(self.chain.start) as i64).max(0);
         let count = i64::try_from(count).unwrap_or(i64::MAX).max(1);
         // If there were forks inside, the chain has already moved on, and its parts by site too.
         if count > 1 && self.chain.length == since.0 {
             let each = ticks / count;
-            let longest = if ticks <= 2 * profiler.short { each } else { each.max(ticks - profiler.short) };
+            let longest = if ticks <= 2 * short { each } else { each.max(ticks - short) };
             self.chain.length = since.0.then(Length::strand(longest - ticks));
         }
         (self.work() - since.1 + ticks) / count

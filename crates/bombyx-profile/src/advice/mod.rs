@@ -57,6 +57,8 @@ pub enum Rule {
     HandOvers,
     /// Processors without work although there was parallelism.
     Idle,
+    /// Nothing to complain about, but a signal ended the program.
+    Interrupted,
     /// Nothing to complain about.
     Fine,
 }
@@ -119,7 +121,7 @@ impl fmt::Display for Advice {
 /// ```
 pub fn advise(profile: &Profile, cores: u32) -> Vec<Advice> {
     let look = Look::new(profile, cores);
-    let mut advice = look.all();
+    let mut advice = if profile.no_run_ended() { look.machine() } else { look.all() };
     if advice.iter().all(|advice| advice.rule.is_about_machine()) {
         advice.push(look.fine());
     }

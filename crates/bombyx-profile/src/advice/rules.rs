@@ -58,6 +58,11 @@ impl<'a> Look<'a> {
         Self { profile, alone, comparison, scaling, parallelism, cores, goal }
     }
 
+    /// What there is to say about the machine.
+    pub(super) fn machine(&self) -> Vec<Advice> {
+        self.machine_busy().into_iter().collect()
+    }
+
     /// What all rules say.
     pub(super) fn all(&self) -> Vec<Advice> {
         let long_piece = self.long_piece();
@@ -166,9 +171,9 @@ impl<'a> Look<'a> {
         let crowd = quiet.into_iter().find(|profile| share(profile) >= MUCH_DELAYED)?;
         let (cpus, share) = (crowd.machine?.cpus, share(crowd));
         let text = format!(
-            "{} processors share {cpus} CPU{}: threads waited for a CPU {} of the time; work and span are without that time",
+            "{} processors share {}: threads waited for a CPU {} of the time; work and span are without that time",
             crowd.processors,
-            if cpus == 1 { "" } else { "s" },
+            if cpus == 1 { "one CPU".to_owned() } else { format!("{cpus} CPUs") },
             percent(share)
         );
         Some(Advice { rule: Rule::Oversubscribed, text, share: Some(share), gain: None })
@@ -362,10 +367,13 @@ impl<'a> Look<'a> {
                     Rule::Lock,
                     "without it",
                     format!(
-                        "{longer}, {} of the time, because they wait for one another, {} times: a lock, most likely, \
+                        "{longer}, {} of the time, because they wait for one another, {}: a lock, most likely, \
                          outside of `blocking`; hold it for less, or split what it guards",
                         percent(share),
-                        growth.site.waits
+                        match growth.site.waits {
+                            1 => "once".to_owned(),
+                            several => format!("{several} times"),
+                        }
                     ),
                 ),
                 Cause::Sharing => (
@@ -511,11 +519,24 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Nothing is wrong.
+    /// Nothing is wrong. But a program that was interrupted has not shown all it does, and a prediction that stays low must not
+    /// be called fine.
     pub(super) fn fine(&self) -> Advice {
-        let good_for = (self.parallelism / SLACK).floor();
+        if self.profile.interrupted {
+            let text = "the program was interrupted, so this is not all that it does; let it end to learn how far it scales";
+            return Advice { rule: Rule::Interrupted, text: text.to_owned(), share: None, gain: None };
+        }
+        let enough = (self.parallelism / SLACK).floor();
+        let useful = if enough < 1.0 { (self.parallelism / 2.0).floor() } else { enough };
+        let (good_for, low) = self.as_predicted(useful);
         let text = match good_for {
-            ..1.0 => format!("{}; nothing to mend on fewer", self.no_more_than()),
+            _ if enough < 1.0 && low.is_empty() => {
+                format!("{}; nothing to mend on fewer", self.no_more_than())
+            }
+            _ if !low.is_empty() => match good_for {
+                1.0 => format!("nothing to mend was found, but {low}"),
+                _ => format!("scales to {}; nothing to mend up to there; {low}", count(good_for)),
+            },
             ..64.0 if self.scaling.at_least => {
                 format!("scales to at least {}; nothing to mend up to there", count(good_for))
             }
@@ -528,6 +549,31 @@ impl<'a> Look<'a> {
             _ => "scales to more than 1000 cores; nothing to mend".to_owned(),
         };
         Advice { rule: Rule::Fine, text, share: None, gain: None }
+    }
+
+    /// On how many of `enough` cores the likely speedup is at least half of their number, and if that is not all of them, what
+    /// to say of the others.
+    fn as_predicted(&self, enough: f64) -> (f64, String) {
+        let most = enough.min(1000.0);
+        let likely = |scaling: Scaling| scaling.band(most).likely;
+        if most < 1.0 || 2.0 * likely(self.scaling) >= most {
+            return (enough, String::new());
+        }
+        let holds = |cores: &u32| 2.0 * self.scaling.predict(*cores).band.likely >= f64::from(*cores);
+        let good_for = (1..=most as u32).rev().find(holds).unwrap_or(1);
+        let alone = likely(Scaling { growth: None, ..self.scaling });
+        let inside = likely(Scaling { serial: 0.0, ..self.scaling });
+        let why = match () {
+            () if alone.max(inside) <= LITTLE * likely(self.scaling) => "steals and hand-overs cost time",
+            () if inside > alone => "the code outside of pools is serial",
+            () if self.is_disturbed() => {
+                "beside others strands took longer, on a busy machine; measure again when it is idle"
+            }
+            () => "strands take longer beside others",
+        };
+        let text =
+            format!("the likely speedup on {} is only {:.2}: {why}", count(most), likely(self.scaling));
+        (f64::from(good_for), text)
     }
 }
 

@@ -31,11 +31,12 @@ function grainGraph(recording, profile, section) {
   const known = inflation.some((one) => one !== null);
   colour.querySelector('[value="inflation"]').disabled = !known;
 
+  const count = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;
   const grain = ([forks, , work]) => (forks > 0 ? say(work / forks) : "–");
   const describe = (at) => {
     const [forks, strands, work, span] = sites[at];
     const inflated = inflation[at] === null ? "" : `, work inflation ${inflation[at].toFixed(2)}`;
-    return `${names[at]}: ${forks.toLocaleString("en")} forks, ${strands.toLocaleString("en")} strands, mean grain ${grain(sites[at])}, ` +
+    return `${names[at]}: ${count(forks, "fork")}, ${count(strands, "strand")}, mean grain ${grain(sites[at])}, ` +
       `${percent(work, recording.work)} of the work, ${percent(span, recording.span)} of the span${inflated}`;
   };
   const fillOf = (at) => {
@@ -79,7 +80,7 @@ function grainGraph(recording, profile, section) {
       const line = shape("path", { d: `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`,
         class: crossings > 0 ? "edge critical" : "edge", "marker-end": `url(#arrow-${section.dataset.run})`,
         "stroke-width": crossings > 0 ? 3.5 : 1 + Math.log2(1 + forks) / Math.max(Math.log2(1 + most), 1) });
-      line.append(shape("title", {}, `${names[from]} forks ${names[to]} ${forks.toLocaleString("en")} times; the critical path goes here ${crossings.toLocaleString("en")} times`));
+      line.append(shape("title", {}, `${names[from]} forks ${names[to]} ${count(forks, "time")}; the critical path goes here ${count(crossings, "time")}`));
       svg.append(line);
     }
     boxes = used.map((one) => {
@@ -88,7 +89,7 @@ function grainGraph(recording, profile, section) {
       const loops = own.has(one) ? ` ↻ ${short(own.get(one))}` : "";
       box.append(shape("title", {}, describe(one)), shape("rect", { width: BOX.wide, height: BOX.high, rx: 6 }),
         shape("text", { x: 8, y: 18, class: "strong" }, fitting(names[one], (BOX.wide - 16) * 0.88)),
-        shape("text", { x: 8, y: 34 }, `${short(forks)} forks${loops}`),
+        shape("text", { x: 8, y: 34 }, `${short(forks)} fork${forks === 1 ? "" : "s"}${loops}`),
         shape("text", { x: 8, y: 50 }, `mean grain ${grain(sites[one])}`),
         shape("text", { x: 8, y: 66 }, `span ${percent(span, recording.span)}, work ${percent(work, recording.work)}`));
       for (const event of ["focus", "pointerenter"]) box.addEventListener(event, () => (about.textContent = describe(one)));

@@ -67,7 +67,7 @@ function speedup(model, section) {
   function answer() {
     const now = on[at], [processors, from, likely, to] = now;
     number.textContent = String(processors);
-    slider.setAttribute("aria-valuetext", `${processors} processors`);
+    slider.setAttribute("aria-valuetext", `${processors} processor${processors === 1 ? "" : "s"}`);
     band.textContent = `${likely.toFixed(2)} × (from ${from.toFixed(2)} to ${to.toFixed(2)})`;
     const is = speedupOn(model, now, factors);
     const touched = factors.some((factor) => factor !== 1);

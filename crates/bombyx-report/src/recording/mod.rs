@@ -13,7 +13,7 @@ mod runs;
 mod tree;
 
 use crate::compare::Figure;
-use crate::html::{Part, Section, bytes, list, time};
+use crate::html::{Part, Section, bytes, list, number, time};
 use crate::model::{Model, On};
 use bombyx_dag::{Computation, Measures, Sites, WeightUnit};
 use names::Names;
@@ -113,9 +113,9 @@ fn quantity(c: &Computation, amount: f64) -> String {
 fn sentences(c: &Computation, model: &Model, runs: &Runs) -> Vec<String> {
     let measures = Measures::of(c);
     let mut sentences = vec![format!(
-        "The recording has {} strands in {} threads. The work is {}, the span {}: parallelism {:.1}.",
-        c.strand_count(),
-        c.thread_count(),
+        "The recording has {} in {}. The work is {}, the span {}: parallelism {:.1}.",
+        number(c.strand_count() as u64, "strand"),
+        number(c.thread_count() as u64, "thread"),
         quantity(c, measures.work as f64),
         quantity(c, measures.span as f64),
         measures.parallelism()

@@ -213,13 +213,13 @@ impl<'a, C> Loop<'a, C> {
         if self.plan.fixed {
             return runtime::enter(site, || self.by_plan(source, &Cuts::fixed(weight)));
         }
-        if let Some(cuts) = Cuts::of_pool(weight) {
+        if let Some(cuts) = Cuts::of_pool(weight, self.plan.carries) {
             return self.by_plan(source, &cuts);
         }
         let short =
             weight <= self.max && self.plan.trace.is_none() && Costs::are_short(site.key(), self.clock);
         if !(short && (inside || runtime::lends())) {
-            return runtime::enter(site, || match Cuts::of_pool(weight) {
+            return runtime::enter(site, || match Cuts::of_pool(weight, self.plan.carries) {
                 Some(cuts) => self.by_plan(source, &cuts),
                 None => self.begin_run(source, 0, Pace::UNKNOWN),
             });
@@ -469,7 +469,7 @@ impl<'a, C> Loop<'a, C> {
 
     /// Whether cuts must not depend on who wants work.
     fn is_fixed(&self) -> bool {
-        self.plan.fixed || Cuts::of_pool(1).is_some()
+        self.plan.fixed || Cuts::of_pool(1, false).is_some()
     }
 
     /// Into how many pieces to cut a producer that cannot be cut again once it has begun.
@@ -513,7 +513,7 @@ where
     if weight == 0 {
         return Onto::Folder(folder);
     }
-    let cuts = Cuts::of_pool(weight);
+    let cuts = Cuts::of_pool(weight, this.plan.carries);
     if weight == 1 || this.plan.fixed || cuts.as_ref().is_some_and(Cuts::are_fixed) {
         return Onto::Folder(source.fold_with(Running { consumer, folder }).folder);
     }

@@ -135,7 +135,7 @@ where
     fn full(&self, with: &Self::Folder) -> bool {
         self.base.full(&with.folder)
     }
-    as_base!(results);
+    as_base!(results, carries U);
 }
 
 // ---- try_fold -----------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ where
     fn full(&self, with: &Self::Folder) -> bool {
         with.value.is_break() || self.base.full(&with.folder)
     }
-    as_base!(results);
+    as_base!(results, carries R::Output);
 }
 
 // ---- map_with and map_init ----------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ where
     fn full(&self, with: &Self::Folder) -> bool {
         self.base.full(&with.folder)
     }
-    as_base!(results);
+    as_base!(results, carries B::Value);
 }
 
 /// Makes producers that carry a value. Each part begins with its own value.

@@ -192,11 +192,19 @@ mod sealed {
         pub(crate) fixed: bool,
         /// Where to report what the loop did.
         pub(crate) trace: Option<&'a Trace>,
+        /// Whether every piece has a value that owns something, such as a map.
+        pub(crate) carries: bool,
     }
 
     impl Plan<'_> {
         pub(crate) fn at(site: LoopSite) -> Plan<'static> {
-            Plan { site, fixed: false, trace: None }
+            Plan { site, fixed: false, trace: None, carries: false }
+        }
+
+        /// Every piece has a value of this type.
+        #[inline]
+        pub(crate) fn carries<T>(self) -> Self {
+            Plan { carries: self.carries || std::mem::needs_drop::<T>(), ..self }
         }
     }
 }
@@ -279,6 +287,17 @@ where
 /// The methods of a consumer that only asks another one, its `base`. Both combine the same results.
 macro_rules! as_base {
     (results) => {
+        as_base!(combined);
+        as_base!(plan);
+    };
+    (results, carries $value:ty) => {
+        as_base!(combined);
+        #[inline]
+        fn plan(&self) -> $crate::iter::plumbing::Plan<'_> {
+            self.base.plan().carries::<$value>()
+        }
+    };
+    (combined) => {
         #[inline]
         fn reduce(&self, left: Self::Result, right: Self::Result) -> Self::Result {
             self.base.reduce(left, right)
@@ -287,7 +306,6 @@ macro_rules! as_base {
         fn settled(&self, result: &Self::Result) -> bool {
             self.base.settled(result)
         }
-        as_base!(plan);
     };
     (plan) => {
         #[inline]

@@ -17,6 +17,15 @@ macro_rules! simple {
         simple!(open);
         simple!(site);
     };
+    (carries $value:ty) => {
+        #[inline]
+        fn narrow(&self, _: &mut Self::Folder, _: usize) {}
+        simple!(open);
+        #[inline]
+        fn plan(&self) -> $crate::iter::plumbing::Plan<'_> {
+            $crate::iter::plumbing::Plan::at(self.site).carries::<$value>()
+        }
+    };
     (open) => {
         #[inline]
         fn full(&self, _: &Self::Folder) -> bool {
@@ -76,7 +85,7 @@ impl<T: Send, ID: Fn() -> T + Sync + Send, F: Fn(T, T) -> T + Sync + Send> Consu
     fn reduce(&self, left: T, right: T) -> T {
         (self.op)(left, right)
     }
-    simple!();
+    simple!(carries T);
 }
 
 /// Combines all items, if there are any.
@@ -109,7 +118,7 @@ impl<T: Send, F: Fn(T, T) -> T + Sync + Send> Consumer<T> for ReduceWith<F> {
             (left, right) => left.or(right),
         }
     }
-    simple!();
+    simple!(carries T);
 }
 
 /// Counts the items.
@@ -250,6 +259,6 @@ where
     }
 
     fn plan(&self) -> Plan<'_> {
-        Plan::at(self.site)
+        Plan::at(self.site).carries::<T::Output>()
     }
 }

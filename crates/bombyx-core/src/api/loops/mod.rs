@@ -33,6 +33,7 @@ use crate::machine::current;
 use integer::{Integer, parts};
 use pace::{BlockClock, Costs, Cuts, Pace};
 use plumbing::LoopSite;
+use std::mem::needs_drop;
 use std::ops::Range;
 use stop::{FirstError, Never, Stop};
 
@@ -168,7 +169,7 @@ where
     S: Stop,
 {
     fn begin(&self, range: Range<usize>) -> T {
-        let cuts = Cuts::of_pool(range.len());
+        let cuts = Cuts::of_pool(range.len(), needs_drop::<T>());
         let short = cuts.is_none() && Costs::are_short(self.site.key(), self.clock);
         if !(short && (current::processor().is_some() || plumbing::lends())) {
             return plumbing::enter(self.site, || self.start(range));
@@ -182,7 +183,7 @@ where
 
     /// In a pool.
     fn start(&self, range: Range<usize>) -> T {
-        match Cuts::of_pool(range.len()) {
+        match Cuts::of_pool(range.len(), needs_drop::<T>()) {
             Some(cuts) => self.planned(range, &cuts),
             None => self.lazy(range, (self.identity)(), Pace::UNKNOWN),
         }

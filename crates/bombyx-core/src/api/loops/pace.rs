@@ -135,20 +135,20 @@ enum Rule {
     /// In halves, until a piece weighs no more than this.
     Grain(usize),
     /// In halves, until a piece is so short that the profiler does not tell it from an iteration.
-    Measured(profile::Loop<'static>),
+    Measured(profile::Loop),
 }
 
 impl Cuts {
     /// How a loop of this weight must be cut in the caller's pool. `None` if the pool has no rule, or outside of pools.
-    /// Then the loop splits when somebody wants work.
+    /// Then the loop splits when somebody wants work. `carries`: every piece makes a value that owns something.
     #[inline]
-    pub fn of_pool(weight: usize) -> Option<Cuts> {
+    pub fn of_pool(weight: usize, carries: bool) -> Option<Cuts> {
         let config = &current::processor()?.pool().config;
         if config.deterministic {
             return Some(Cuts::fixed(weight));
         }
         config.observer.as_ref()?;
-        profile::Loop::begin().map(|measured| Cuts(Rule::Measured(measured)))
+        profile::Loop::begin(carries).map(|measured| Cuts(Rule::Measured(measured)))
     }
 
     /// Cuts that depend on the weight of the loop alone.

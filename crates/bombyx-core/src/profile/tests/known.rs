@@ -4,6 +4,8 @@
 use super::{NOTHING, advance, instant, pool};
 use crate::{blocking, for_each, join, map_reduce, scope};
 use bombyx_profile::{Rule, advise};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000 * US;
@@ -39,6 +41,23 @@ fn merging(depth: u32, ticks: u64) {
     instant(ticks);
 }
 
+/// Each piece makes a list of its own, so pieces are not cut below 100 µs.
+fn lists() {
+    let item = |i| {
+        instant(20 * US);
+        vec![i]
+    };
+    let pieces = AtomicUsize::new(0);
+    let list = || {
+        pieces.fetch_add(1, Relaxed);
+        Vec::new()
+    };
+    let all = map_reduce(0..1024, item, list, |first, second| [first, second].concat());
+    assert!(all.into_iter().eq(0..1024));
+    // Until a piece has ended, its length is not known. Until then, each of up to 16 processors makes two cuts too many.
+    assert!((256..=256 + 2 * 16).contains(&pieces.into_inner()));
+}
+
 const ALL: &[Known] = &[
     Known {
         name: "equal items",
@@ -62,6 +81,13 @@ const ALL: &[Known] = &[
         run: || {
             map_reduce(0..1024, |_| instant(20 * US), || (), |(), ()| ());
         },
+    },
+    Known {
+        name: "a reduction of lists",
+        work: 1024 * 20 * US,
+        span: 20 * US,
+        fault: Rule::Fine,
+        run: lists,
     },
     Known {
         name: "one long item",
