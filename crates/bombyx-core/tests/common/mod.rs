@@ -8,6 +8,7 @@ pub(crate) mod child;
 #[cfg(target_os = "linux")]
 pub(crate) mod cpus;
 pub(crate) mod program;
+pub(crate) mod trace;
 
 use bombyx::lab::BuilderExt as _;
 use bombyx::{Builder, Error, Pool, Scheduler};
