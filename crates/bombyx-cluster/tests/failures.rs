@@ -282,7 +282,7 @@ fn be_killed_early(address: &str) {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert_eq!(killed.len(), 9);
+    assert!(killed.len() >= 9);
     println!("{:?}", cluster.call(grind, 3));
 }
 
