@@ -1,5 +1,6 @@
 //! What a call costs: the same work in calls of 1 ms to 1 s, on `local` and on another engine, in turns. Prints a
-//! table.
+//! table. The column `limit` is the overhead if no core had ever been idle: what the engine computes beside the calls, spread
+//! over all cores. It means something if as many calls run at a time as there are cores, and nothing else runs.
 //!
 //! `BOMBYX_PYTHON=… cargo run --release -p bombyx-cluster --example grain -- dask-local:2 2`. Arguments: the engine,
 //! the number of calls that run at a time, seconds of work for each of them (default 2), turns (default 3), and one
@@ -15,13 +16,25 @@ fn work(rounds: u64) -> u64 {
         .fold(1, |x: u64, i| std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(i)))
 }
 
-fn time(cluster: &Cluster, calls: usize, rounds: u64, in_flight: usize) -> Duration {
-    let began = Instant::now();
+/// The time that all cores together have been busy since the machine started. `None` where the kernel does not tell.
+fn busy() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let fields: Vec<u64> =
+        text.lines().next()?.split_whitespace().skip(1).map(str::parse).collect::<Result<_, _>>().ok()?;
+    // user, nice, system, idle, waiting for input, interrupts, soft interrupts; in hundredths of a second
+    let [user, nice, system, _, _, hard, soft, ..] = fields[..] else { return None };
+    Some(Duration::from_millis(10 * (user + nice + system + hard + soft)))
+}
+
+/// How long the calls take, and how long all cores together were busy meanwhile.
+fn time(cluster: &Cluster, calls: usize, rounds: u64, in_flight: usize) -> (f64, Option<f64>) {
+    let (began, busy_before) = (Instant::now(), busy());
     let sum = cluster.map(work, std::iter::repeat_n(rounds, calls)).in_flight(in_flight);
     sum.for_each(|result| {
         std::hint::black_box(result.expect("no call is lost"));
     });
-    began.elapsed()
+    let time = began.elapsed().as_secs_f64();
+    (time, busy().zip(busy_before).map(|(after, before)| (after - before).as_secs_f64()))
 }
 
 fn median(mut times: Vec<f64>) -> f64 {
@@ -38,13 +51,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let turns: usize = arguments.get(3).map_or(Ok(3), |text| text.parse())?;
     let local = Cluster::builder().address(format_args!("local:{slots}")).start()?;
     let other = Cluster::builder().address(address).start()?;
+    let cores = std::thread::available_parallelism()?.get() as f64;
     let began = Instant::now();
     work(100_000_000);
     let per_second = 1e8 / began.elapsed().as_secs_f64();
     println!("{address} against local:{slots}, {seconds} s of work each, medians of {turns} turns");
     println!(
-        "{:>8} {:>7} {:>10} {:>10} {:>10} {:>14} {:>12}",
-        "grain", "calls", "local", "engine", "overhead", "added per call", "calls per s"
+        "{:>8} {:>7} {:>10} {:>10} {:>10} {:>10} {:>14} {:>12}",
+        "grain", "calls", "local", "engine", "overhead", "limit", "added per call", "calls per s"
     );
     let grains = match arguments.get(4) {
         Some(milliseconds) => vec![milliseconds.parse::<f64>()? / 1e3],
@@ -53,20 +67,28 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for grain in grains {
         let calls = ((seconds * slots as f64 / grain) as usize).max(2 * slots);
         let rounds = (grain * per_second) as u64;
-        let (mut here, mut there) = (Vec::new(), Vec::new());
+        let (mut here, mut there, mut busy) = (Vec::new(), Vec::new(), Vec::new());
         time(&other, 4 * slots, 1, 4 * slots);
         for _ in 0..turns {
-            here.push(time(&local, calls, rounds, 8 * slots).as_secs_f64());
-            there.push(time(&other, calls, rounds, 8 * slots).as_secs_f64());
+            here.push(time(&local, calls, rounds, 8 * slots).0);
+            let (time, all_cores) = time(&other, calls, rounds, 8 * slots);
+            there.push(time);
+            busy.extend(all_cores);
         }
         let (here, there) = (median(here), median(there));
+        let percent = |time: f64| 100.0 * (time / here - 1.0);
+        let limit = match busy[..] {
+            [] => "-".to_owned(),
+            _ => format!("{:.1} %", percent(median(busy) / cores)),
+        };
         println!(
-            "{:>5.0} ms {:>7} {:>8.3} s {:>8.3} s {:>8.1} % {:>11.3} ms {:>12.0}",
+            "{:>5.0} ms {:>7} {:>8.3} s {:>8.3} s {:>8.1} % {:>10} {:>11.3} ms {:>12.0}",
             grain * 1e3,
             calls,
             here,
             there,
-            100.0 * (there / here - 1.0),
+            percent(there),
+            limit,
             1e3 * (there - here) * slots as f64 / calls as f64,
             calls as f64 / there
         );

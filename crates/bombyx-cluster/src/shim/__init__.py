@@ -13,8 +13,15 @@ import sys
 
 PROTOCOL = 1
 OLDEST = (2026, 8)
-# Each connection of Dask remembers its last messages for debugging: 1000 arguments, each as large as it was.
-FORGETFUL = {"distributed.admin.low-level-log-length": 0}
+# What Dask does to watch Python code at work, which costs time or memory and shows nothing here.
+SETTINGS = {
+    # Each connection remembers its last messages for debugging: 1000 arguments, each as large as it was.
+    "distributed.admin.low-level-log-length": 0,
+    # A worker looks every 10 ms where the code of its calls is. It always waits for the Rust program.
+    "distributed.worker.profile.enabled": False,
+    # Each process wakes up every 20 ms to see whether its event loop is late.
+    "distributed.admin.tick.interval": "500ms",
+}
 
 
 def die_with_parent():

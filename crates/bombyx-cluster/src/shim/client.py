@@ -15,7 +15,7 @@ import distributed
 from distributed import Client, LocalCluster
 from distributed.core import Status
 
-from bombyx_shim import FORGETFUL, PROTOCOL, check_version, die_with_parent
+from bombyx_shim import PROTOCOL, SETTINGS, check_version, die_with_parent
 from bombyx_shim.caller import GONE, Caller
 from bombyx_shim.frames import Frames
 from bombyx_shim.worker import describe
@@ -94,7 +94,7 @@ class Session:
         import dask
         options = self.options
         patience = f"{max(1, options['patience'])}s"
-        dask.config.set(FORGETFUL)
+        dask.config.set(SETTINGS)
         if options["scheduler"]:
             self.client = Client(options["scheduler"], timeout=10, name="bombyx")
             return

@@ -15,7 +15,7 @@ import dask
 import distributed
 from distributed import get_worker, secede
 
-from bombyx_shim import FORGETFUL, PROTOCOL, check_version, fail
+from bombyx_shim import PROTOCOL, SETTINGS, check_version, fail
 from bombyx_shim.caller import Caller, Crashed, WrongBuild
 from bombyx_shim.frames import Frames
 
@@ -338,7 +338,7 @@ def main():
             options += ["--host", probe.getsockname()[0]]
     if not given & {"--dashboard", "--dashboard-address"}:
         options += ["--no-dashboard"]
-    dask.config.set(FORGETFUL)
+    dask.config.set(SETTINGS)
     from distributed.cli.dask_worker import main as dask_worker
     sys.argv = ["bombyx worker", scheduler, "--preload", "bombyx_shim.worker", *options]
     dask_worker()
