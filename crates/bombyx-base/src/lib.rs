@@ -10,6 +10,7 @@
 //! - [`trace`] has the events that the runtime writes and `bombyx-trace` reads.
 //! - [`profile`] has what the runtime measures and `bombyx-profile` reads.
 //! - [`Random`] is the random generator, and [`Crc`] is the checksum of files.
+//! - [`is_of_rayon`] and [`is_in_package`] say whose a source file is.
 //! - [`nearest`] finds what was meant by a typo, and [`count()`] reads `50k`.
 //!
 //! This crate depends on nothing, because the runtime depends on it. The exception is the feature `serde`, which readers
@@ -26,6 +27,7 @@ mod quota;
 mod random;
 mod ratio;
 pub mod scheduler;
+mod source;
 mod spelling;
 pub mod trace;
 
@@ -37,4 +39,5 @@ pub use quota::{Quota, QuotaError};
 pub use random::{Random, mix};
 pub use ratio::{Ratio, RatioError, gcd};
 pub use scheduler::SchedulerError;
+pub use source::{is_in_package, is_of_rayon};
 pub use spelling::{edits, nearest};

@@ -2,13 +2,13 @@
 //! running program. The runtime writes it (`bombyx-core`), and `bombyx top` reads it.
 //!
 //! A board is an array of words of 64 bits, each of which is read and written as a whole. It has a head, then
-//! [`POOLS`] entries for pools, then [`SLOTS`] entries for processors.
+//! [`POOLS`] entries for pools, then [`SLOTS`] entries for processors, then [`SITES`] entries for fork sites.
 
 /// The name of the memory, as the system shows it among the files of a process.
 pub const NAME: &str = "bombyx-live";
 
 /// The first word. Its last character counts the versions of the layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"bombyxL1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"bombyxL2");
 
 /// The words of the head.
 pub mod head {
@@ -60,10 +60,25 @@ pub mod slot {
     pub const WAITS: usize = 1;
     /// The name of the closure that its holder runs: see [`closure`](super::closure).
     pub const CLOSURE: usize = 2;
+    /// The address of the code that runs the closure, by which its fork site is found ([`sites_of`](super::sites_of)); 0 if it
+    /// has none.
+    pub const CODE: usize = 3;
     /// The counters, in the order of their names.
     pub const COUNTERS: usize = 4;
     /// How many words a processor has.
     pub const WORDS: usize = 64;
+}
+
+/// The words of a fork site. An entry is written once, and never changes.
+pub mod site {
+    /// The address of the code that runs what is forked there; 0 if the entry is free. Written last.
+    pub const CODE: usize = 0;
+    /// The name of the source file, as [`closure`](super::closure) has it.
+    pub const FILE: usize = 1;
+    /// The line.
+    pub const LINE: usize = 2;
+    /// How many words a fork site has.
+    pub const WORDS: usize = 4;
 }
 
 /// In [`slot::WAITS`]: the holder blocks, and keeps its processor. This happens with fixed threads.
@@ -74,8 +89,11 @@ pub const POOLS: usize = 128;
 /// See [`POOLS`].
 pub const SLOTS: usize = 8192;
 
+/// How many fork sites there is room for. A power of two.
+pub const SITES: usize = 2048;
+
 /// How many words the board has.
-pub const WORDS: usize = head::WORDS + POOLS * pool::WORDS + SLOTS * slot::WORDS;
+pub const WORDS: usize = head::WORDS + POOLS * pool::WORDS + SLOTS * slot::WORDS + SITES * site::WORDS;
 
 /// The word at which the entry of a pool begins.
 pub const fn pool_at(entry: usize) -> usize {
@@ -85,6 +103,14 @@ pub const fn pool_at(entry: usize) -> usize {
 /// The word at which a slot begins.
 pub const fn slot_at(slot: usize) -> usize {
     head::WORDS + POOLS * pool::WORDS + slot * slot::WORDS
+}
+
+/// The words at which the entry of this code may begin. It is at the first that was free when it was written.
+pub fn sites_of(code: u64) -> impl Iterator<Item = usize> {
+    /// So many entries are tried.
+    const TRIES: usize = 16;
+    let first = (code.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SITES.ilog2())) as usize;
+    (first..first + TRIES).map(|entry| slot_at(SLOTS) + entry % SITES * site::WORDS)
 }
 
 /// How many bits of an address fit beside a length.
@@ -107,6 +133,17 @@ pub fn closure_at(word: u64) -> Option<(u64, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_of_sites_are_on_the_board_and_begin_at_different_words() {
+        for code in [0, 16, u64::MAX] {
+            let at: Vec<_> = sites_of(code).collect();
+            assert!(at.iter().all(|&at| at >= slot_at(SLOTS) && at + site::WORDS <= WORDS));
+            assert_eq!(at.iter().collect::<std::collections::HashSet<_>>().len(), at.len());
+        }
+        let first = |code| sites_of(code).next();
+        assert!((0..100).any(|code| first(16 * code) != first(0)));
+    }
 
     #[test]
     fn texts_come_back_from_their_words() {

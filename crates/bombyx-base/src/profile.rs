@@ -134,6 +134,9 @@ pub struct Usage {
     /// Time that a hypervisor took from the CPUs, from the first pool on.
     #[cfg_attr(feature = "serde", serde(default))]
     pub stolen_ns: u64,
+    /// Time that the CPUs spent on other processes, from the first pool on, to about 10 ms. `None` if the system did not say.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub others_ns: Option<u64>,
 }
 
 /// A time without a run: code outside all pools.
@@ -380,6 +383,9 @@ impl Profile {
         if let Some(usage) = self.usage {
             write!(out, "\"usage\":{{\"cpu_ns\":{},", usage.cpu_ns)?;
             write!(out, "\"peak_memory_bytes\":{},", usage.peak_memory_bytes)?;
+            if let Some(others_ns) = usage.others_ns {
+                write!(out, "\"others_ns\":{others_ns},")?;
+            }
             writeln!(out, "\"stolen_ns\":{}}},", usage.stolen_ns)?;
         }
         out.write_str("\"gaps\":[")?;

@@ -32,6 +32,8 @@ enum Measurement {
     Ticks { runtime: String, processors: usize, count: u32 },
     /// Processor time of a pool beyond that of a serial leaf, while the leaf runs
     Beside { runtime: String, processors: usize, seconds: f64 },
+    /// Processor time that a pool uses after short regions
+    Quiet { runtime: String, processors: usize, seconds: f64 },
     /// The first join of a process that has one other thread
     First { runtime: String, processors: usize },
     /// One region of 100 µs, for the time of the whole process
@@ -54,6 +56,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         Measurement::Beside { runtime, processors, seconds } => {
             answer(&child::beside(runtime, *processors, *seconds)?)
+        }
+        Measurement::Quiet { runtime, processors, seconds } => {
+            answer(&child::quiet(runtime, *processors, *seconds)?)
         }
         Measurement::First { runtime, processors } => answer(&child::first(runtime, *processors)?),
         Measurement::Region { runtime, processors } => answer(&child::region(runtime, *processors)?),

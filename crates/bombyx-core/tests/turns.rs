@@ -1,9 +1,12 @@
 //! Everyone gets a turn: ready carriers, spawned closures and calls from outside, whatever else there is to do. And
 //! with few carriers, nothing that has work waits for ever.
 
+mod common;
+
 use bombyx::dropin::HandleExt as _;
 use bombyx::lab::BuilderExt as _;
 use bombyx::{Handle, Pool, blocking, scope};
+use common::watchdog;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -166,15 +169,19 @@ fn a_scope_without_end_keeps_no_call_waiting() {
             s.spawn(|s| more(s, stop));
         }
     }
-    let pool = Pool::builder().processors(1).lend(false).build().unwrap();
-    let stop = AtomicBool::new(false);
-    thread::scope(|threads| {
-        threads.spawn(|| pool.run(|| scope(|s| more(s, &stop))));
-        for round in 0..20 {
-            assert_eq!(pool.run(|| round), round);
-        }
-        stop.store(true, SeqCst);
-    });
+    for carriers in [8, 1] {
+        let pool = Pool::builder().processors(1).max_carriers(carriers).lend(false).build().unwrap();
+        let stop = AtomicBool::new(false);
+        watchdog(&format!("a call of a pool with {carriers} carriers"), || {
+            thread::scope(|threads| {
+                threads.spawn(|| pool.run(|| scope(|s| more(s, &stop))));
+                for round in 0..20 {
+                    assert_eq!(pool.run(|| round), round);
+                }
+                stop.store(true, SeqCst);
+            });
+        });
+    }
 }
 
 /// One carrier blocks, and there is one other for two processors. It runs both parts of the broadcast.

@@ -95,6 +95,22 @@ pub fn beside(runtime: &str, processors: usize, seconds: f64) -> Result<Sample> 
     Ok(Sample::seconds((cpu_seconds().ok_or(SILENT)? - before - leaf).max(0.0)))
 }
 
+/// Processor time that a pool uses in the seconds after regions so short that forks wake nobody.
+///
+/// # Errors
+/// If there is no such runtime, or if the system does not say.
+pub fn quiet(runtime: &str, processors: usize, seconds: f64) -> Result<Sample> {
+    let contender = Contender::named(runtime, processors)?;
+    for _ in 0..200 {
+        programs::tree(contender.runtime(), 1, 4, Duration::from_nanos(200));
+        programs::busy(Duration::from_micros(200));
+    }
+    programs::tree(contender.runtime(), 1, 4, Duration::from_nanos(200));
+    let before = cpu_seconds().ok_or(SILENT)?;
+    thread::sleep(Duration::from_secs_f64(seconds));
+    Ok(Sample::seconds(cpu_seconds().ok_or(SILENT)? - before))
+}
+
 /// The first join of this process, which has one other thread.
 ///
 /// # Errors

@@ -185,6 +185,8 @@ fn middle(mut times: Vec<f64>) -> f64 {
 
 fn compare(workload: &dyn Workload, plan: &Plan) -> Result<Compared> {
     let mut prepared = workload.prepare(plan.size, plan.grain, plan.seed);
+    // The first run finds new memory and cold caches. If it were one of the two profiled ones, they could not be compared.
+    prepared.run(Contender::bombyx(1, None)?.runtime());
     let mut profile_on = |processors: u32| -> Result<Profile> {
         let pool = Pool::builder().processors(processors as usize).profile(true).build()?;
         let contender = Contender::of(pool);

@@ -1,18 +1,24 @@
 //! [`Comparison`]: the same program on one processor and on several. It gives the speedup, and says which strands take
 //! longer beside others than alone, and why.
 
-use crate::{Profile, SiteProfile};
+use crate::{Profile, SiteProfile, Times};
 use serde::Serialize;
 
 /// Work that grows by less than this is not worth a word: two runs on one processor differ by as much.
 const MUCH_GROWTH: f64 = 0.1;
-/// Cores that only share memory take turns at worst, and a little longer. What grows more than that shares data.
-const WORSE_THAN_TURNS: f64 = 1.4;
+/// What grows more than this shares data. Cores that only share memory would take turns at worst, but that they lose what a
+/// shared cache kept for one of them. On two cores of an EPYC, streams take 2.2 to 3.2 times as long beside each other
+/// (`scripts/known-answers memory`).
+const WORSE_THAN_TURNS: f64 = 2.0;
 /// The share of the additional work that threads waited, from which on the cause is that they wait for each other.
 const MOSTLY_WAITING: f64 = 0.5;
 /// What a wait takes beside the time asleep: a thread that finds a lock taken spins before it sleeps, and then it must be
 /// woken.
 const WAIT_NS: f64 = 15_000.0;
+/// If everything else used less CPU time than this share of the time that threads waited, they waited for one another.
+const MUCH_ELSEWHERE: f64 = 0.5;
+/// The system counts idle time in hundredths of a second, so this much CPU time elsewhere may be an error.
+const UNCERTAIN_NS: f64 = 1.5e7;
 
 /// Two runs of one program. See the module text.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +57,10 @@ pub struct Growth<'a> {
 
 fn location<S: serde::Serializer>(site: &&SiteProfile, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&site.location())
+}
+
+fn is_same(one: &SiteProfile, other: &SiteProfile) -> bool {
+    one.kind == other.kind && one.location() == other.location()
 }
 
 impl<'a> Comparison<'a> {
@@ -93,6 +103,17 @@ impl<'a> Comparison<'a> {
         self.many.processors.min(cpus)
     }
 
+    /// The span without disturbances, which only make it longer: the shorter of the two.
+    pub(crate) fn least_span_ns(&self) -> u64 {
+        self.one.span_ns.min(self.many.span_ns)
+    }
+
+    /// The same for the longest strand of a site of the run on one processor.
+    pub(crate) fn least_longest_ns(&self, site: &SiteProfile) -> u64 {
+        let longest = self.many.sites.iter().find(|other| is_same(other, site)).map(|other| other.longest_ns);
+        longest.map_or(site.longest_ns, |longest| longest.min(site.longest_ns))
+    }
+
     /// The sites whose work grows much, the largest growth first.
     pub fn sites(&self) -> Vec<Growth<'a>> {
         let worth = (MUCH_GROWTH * (self.one.work_ns as f64 + self.one.blocked_ns as f64)) as u64;
@@ -104,16 +125,19 @@ impl<'a> Comparison<'a> {
     }
 
     fn growth_of(&self, site: &'a SiteProfile) -> Option<Growth<'a>> {
-        let same = |other: &&SiteProfile| other.location() == site.location() && other.kind == site.kind;
-        let alone = self.one.sites.iter().find(same)?;
-        let excess_ns = site.work_ns.saturating_sub(alone.work_ns);
-        let factor = site.work_ns as f64 / alone.work_ns.max(1) as f64;
-        Some(Growth { site, factor, excess_ns, cause: self.cause(alone, site) })
+        let alone = self.one.sites.iter().find(|other| is_same(other, site))?;
+        // Whoever wakes a thread may keep the CPU on which that thread should go on. Then the thread waits for it, still.
+        let at_once = self.at_once() == self.many.processors;
+        let woken_ns =
+            if at_once && site.waits > 0 && delays_itself(self.many) { site.delayed_ns } else { 0 };
+        let excess_ns = (site.work_ns + woken_ns).saturating_sub(alone.work_ns);
+        let factor = (site.work_ns + woken_ns) as f64 / alone.work_ns.max(1) as f64;
+        Some(Growth { site, factor, excess_ns, cause: self.cause(alone, site, woken_ns) })
     }
 
-    fn cause(&self, alone: &SiteProfile, beside: &SiteProfile) -> Cause {
-        let excess = beside.work_ns.saturating_sub(alone.work_ns) as f64;
-        let slept = beside.asleep_ns.saturating_sub(alone.asleep_ns) as f64;
+    fn cause(&self, alone: &SiteProfile, beside: &SiteProfile, woken_ns: u64) -> Cause {
+        let excess = (beside.work_ns + woken_ns).saturating_sub(alone.work_ns) as f64;
+        let slept = (beside.asleep_ns + woken_ns).saturating_sub(alone.asleep_ns) as f64;
         let waits = beside.waits.saturating_sub(alone.waits) as f64;
         if slept + WAIT_NS * waits >= MOSTLY_WAITING * excess {
             return Cause::Lock;
@@ -129,4 +153,19 @@ impl<'a> Comparison<'a> {
         let memory = self.one.usage.map_or(0, |usage| usage.peak_memory_bytes);
         memory > 0 && memory < cache
     }
+}
+
+/// Whether the program's threads waited for one another's CPUs: nothing else used the CPUs that they waited for.
+pub(crate) fn delays_itself(profile: &Profile) -> bool {
+    let least = (MUCH_ELSEWHERE * profile.delayed_ns as f64).max(UNCERTAIN_NS);
+    elsewhere_ns(profile).is_some_and(|elsewhere| elsewhere < least)
+}
+
+/// The CPU time of other processes, and of the program's other threads. `None` if the system did not say.
+fn elsewhere_ns(profile: &Profile) -> Option<f64> {
+    let usage = profile.usage?;
+    let active = |times: &Times| times.total_ns().saturating_sub(times.idle_ns) as f64;
+    let active: f64 = profile.per_processor.iter().map(active).sum();
+    let other_threads = usage.cpu_ns as f64 - (active - profile.delayed_ns as f64);
+    Some(usage.others_ns? as f64 + other_threads.max(0.0))
 }

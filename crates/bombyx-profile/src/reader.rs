@@ -162,6 +162,7 @@ fn check(profile: &Profile) -> Result<(), ReadError> {
     if let Some(usage) = profile.usage {
         possible("usage.cpu_ns", usage.cpu_ns)?;
         possible("usage.stolen_ns", usage.stolen_ns)?;
+        possible("usage.others_ns", usage.others_ns.unwrap_or(0))?;
     }
     if profile.burdened_span_ns < profile.span_ns {
         return absurd(

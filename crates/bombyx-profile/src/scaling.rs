@@ -112,11 +112,14 @@ impl Scaling {
             let all = profile.work_ns as f64 + profile.delayed_ns as f64;
             if crowded { 0.0 } else { profile.delayed_ns as f64 / all.max(1.0) }
         };
+        // The burden is that of the run alone.
+        let span_ns = comparison.map_or(alone.span_ns, |comparison| comparison.least_span_ns());
+        let burdened_ns = alone.burdened_span_ns.saturating_sub(alone.span_ns).saturating_add(span_ns);
         let mut scaling = Self {
             serial: seconds(alone.outside_ns()),
             disturbed: disturbed(alone).max(comparison.map_or(0.0, |comparison| disturbed(comparison.many))),
             at_least: alone.unseen_share_of_span() >= MUCH_UNSEEN,
-            ..Self::new(seconds(alone.work_ns), seconds(alone.span_ns), seconds(alone.burdened_span_ns))
+            ..Self::new(seconds(alone.work_ns), seconds(span_ns), seconds(burdened_ns))
         };
         scaling.growth = comparison.map(|comparison| scaling.beside(&comparison));
         scaling

@@ -265,6 +265,43 @@ fn a_busy_machine() {
     assert_eq!(rules(&taken), [Rule::Fine], "a few per cent are not worth a word");
 }
 
+/// Threads that wait for one another's CPU do not make the machine busy. Something else must use the CPUs.
+#[test]
+fn who_keeps_the_cpus_busy() {
+    let mut waiting = fine();
+    waiting.machine = Some(Machine { cpus: 4, cache_bytes: 0 });
+    waiting.delayed_ns = waiting.work_ns / 2;
+    let active = |times: &Times| times.total_ns() - times.idle_ns;
+    let active = waiting.per_processor.iter().map(active).sum::<u64>();
+    let on_cpus = active.saturating_sub(waiting.delayed_ns);
+    let mut with = |others_ns: Option<u64>, other_threads_ns: u64| {
+        waiting.usage = Some(Usage { cpu_ns: on_cpus + other_threads_ns, others_ns, ..Usage::default() });
+        rules(&waiting)
+    };
+    let (none, much) = (Some(0), fine().work_ns);
+    assert_eq!(with(none, 0), [Rule::Fine]);
+    assert_eq!(with(Some(much), 0), [Rule::MachineBusy, Rule::Fine], "other processes");
+    assert_eq!(with(none, much), [Rule::MachineBusy, Rule::Fine], "threads of the program, outside of pools");
+    assert_eq!(with(None, 0), [Rule::MachineBusy, Rule::Fine], "the system did not say");
+}
+
+/// What interrupts a strand, unseen by the system, makes the span longer. It hardly does so in both runs.
+#[test]
+fn the_shorter_span_counts() {
+    let mut runs = grown(1.0, 0.0, 0);
+    let quiet = Scaling::of(&runs);
+    let interruption = 50_000_000;
+    let alone = runs.companion.as_mut().unwrap();
+    alone.span_ns += interruption;
+    alone.burdened_span_ns += interruption;
+    alone.sites[1].span_ns += interruption;
+    alone.sites[1].longest_ns = interruption;
+    assert_eq!(Scaling::of(&runs), quiet);
+    assert_eq!(advise(&runs, 64)[0].rule, Rule::Fine, "the piece is not that long");
+    let parallelism = Scaling::of(&runs.companion.unwrap()).parallelism();
+    assert!(parallelism < 0.1 * quiet.parallelism(), "one run alone cannot know: {parallelism}");
+}
+
 #[test]
 fn strands_that_sleep() {
     let mut asleep = fine();
@@ -300,6 +337,7 @@ fn why_strands_take_longer_beside_others() {
         (grown(6.6, 0.0, MANY), 0.3, Some((Cause::Sharing, Rule::Sharing))),
         (grown(1.6, 0.0, 8 << 20), 1.25, Some((Cause::Sharing, Rule::Sharing))),
         (grown(2.6, 0.0, MANY), 0.77, Some((Cause::Memory, Rule::Memory))),
+        (grown(3.2, 0.0, MANY), 0.63, Some((Cause::Memory, Rule::Memory))),
     ];
     for (profile, speedup, cause) in cases {
         let comparison = Comparison::of(&profile).unwrap();
@@ -337,6 +375,22 @@ fn a_short_lock_is_told_by_its_waits() {
     profile.sites[1].waits = 60_000;
     profile.companion.as_mut().unwrap().sites[1].waits = 60_000;
     assert_eq!(cause(&profile), Cause::Memory, "alone, it waits as often: for files, say");
+}
+
+/// The system may wake a thread on the CPU of the thread that has just given up the lock, and still runs.
+#[test]
+fn a_lock_is_told_by_waits_for_the_cpu_of_its_last_holder() {
+    let mut profile = grown(1.0, 0.0, 256 << 20);
+    profile.sites[1].waits = 600;
+    profile.sites[1].delayed_ns = profile.work_ns / 2;
+    profile.delayed_ns = profile.work_ns / 2;
+    profile.per_processor[0].busy_ns += profile.delayed_ns;
+    let cause =
+        |profile: &Profile| Comparison::of(profile).unwrap().sites().first().map(|growth| growth.cause);
+    profile.usage = Some(Usage { others_ns: Some(0), ..Usage::default() });
+    assert_eq!(cause(&profile), Some(Cause::Lock));
+    profile.usage = Some(Usage { others_ns: Some(profile.work_ns), ..Usage::default() });
+    assert_eq!(cause(&profile), None, "other programs had the CPUs");
 }
 
 /// With more processors than CPUs, all of them wait for a lock, but only those with a CPU disturb each other.

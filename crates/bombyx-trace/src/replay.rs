@@ -69,6 +69,13 @@ pub(crate) struct Rest {
     pub(crate) to: Option<u64>,
 }
 
+/// Two processors exchanged CPUs. The thread that did this belongs to neither.
+pub(crate) struct Exchange {
+    pub(crate) time: u64,
+    pub(crate) between: [Processor; 2],
+    pub(crate) name: u32,
+}
+
 /// What had not ended when the file was written.
 pub(crate) struct StillOpen {
     pub(crate) since: u64,
@@ -85,6 +92,7 @@ pub(crate) struct Replay {
     /// What the processors did while the thread held them.
     pub(crate) segments: Vec<(Processor, Slice)>,
     pub(crate) marks: Vec<Mark>,
+    pub(crate) exchanges: Vec<Exchange>,
     pub(crate) steals: Vec<Steal>,
     pub(crate) holds: Vec<Hold>,
     /// When which processor slept.
@@ -136,6 +144,7 @@ impl Replay {
             slices: Vec::new(),
             segments: Vec::new(),
             marks: Vec::new(),
+            exchanges: Vec::new(),
             steals: Vec::new(),
             holds: Vec::new(),
             rests: Vec::new(),
@@ -202,7 +211,8 @@ impl Player<'_> {
                     "processor {} exchanges CPUs with processor {}",
                     event.processor, event.other
                 ));
-                self.out.marks.push(Mark { at, name });
+                let between = [here, (event.pool, event.other)];
+                self.out.exchanges.push(Exchange { time: now, between, name });
             }
             Kind::Begins => {
                 self.out.began.push((event.a, now));

@@ -249,7 +249,7 @@ impl Timeline {
             began_unix_ns: trace.began_unix_ns,
             length,
             arrows,
-            marks: replays.iter().flat_map(|replay| &replay.marks).copied().collect(),
+            marks: marks(&replays, &processors),
             counters,
             lost: trace.threads.iter().map(|thread| thread.lost).fold(trace.untold, u64::saturating_add),
             interrupted: trace.interrupted,
@@ -258,6 +258,16 @@ impl Timeline {
             names: labels.names,
         }
     }
+}
+
+/// Marks of threads, and exchanges of CPUs. An exchange is on the tracks of both processors: the thread that made it does nothing
+/// else, and has no slices.
+fn marks(replays: &[Replay], processors: &BTreeMap<Processor, usize>) -> Vec<Mark> {
+    let exchanges = replays.iter().flat_map(|replay| &replay.exchanges).flat_map(|exchange| {
+        let tracks = exchange.between.iter().filter_map(|processor| processors.get(processor));
+        tracks.map(|&track| Mark { at: Point { track, time: exchange.time }, name: exchange.name })
+    });
+    replays.iter().flat_map(|replay| &replay.marks).copied().chain(exchanges).collect()
 }
 
 /// The innermost of what each thread has not ended, and who runs what it waits for.
@@ -369,6 +379,29 @@ mod tests {
     fn changes_add_up() {
         let values = sum(vec![(5, 1), (7, -1), (5, 1), (7, 1), (9, -2)]);
         assert_eq!(values, [(0, 0), (5, 2), (9, 0)]);
+    }
+
+    /// The thread that exchanges the CPUs of two processors holds neither. Viewers leave out a track without slices, so the
+    /// exchange is on the tracks of the processors.
+    #[test]
+    fn an_exchange_of_cpus_is_on_the_tracks_of_both_processors() {
+        let exchange = Event { time: 40, kind: Kind::Mugs, pool: 0, processor: 2, other: 0, a: 0, b: 0 };
+        let pool = Pool { processors: 3, fixed: false, scheduler: String::new() };
+        let trace = Trace {
+            ns_per_tick: 1.0,
+            ended: 100,
+            pools: [(0, pool)].into(),
+            threads: vec![Thread { number: 1, name: String::new(), lost: 0, events: vec![exchange] }],
+            ..Trace::default()
+        };
+        let timeline = Timeline::of(&trace);
+        let tracks: Vec<_> =
+            timeline.marks.iter().map(|mark| &*timeline.tracks[mark.at.track].name).collect();
+        assert_eq!(tracks, ["processor 2", "processor 0"]);
+        for mark in &timeline.marks {
+            assert_eq!(mark.at.time, 40);
+            assert_eq!(timeline.names[mark.name as usize], "processor 2 exchanges CPUs with processor 0");
+        }
     }
 
     /// One processor, which sleeps twice: while no thread holds it, and in a nap of its holder.

@@ -2,7 +2,10 @@
 
 #![cfg(target_os = "linux")]
 
-use bombyx::{Pool, Threads, share};
+use bombyx::lab::BuilderExt as _;
+use bombyx::{Builder, Pool, Threads, share};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, mem, panic, ptr, thread};
@@ -46,6 +49,17 @@ fn allow(thread: libc::pid_t, set: &libc::cpu_set_t) {
     assert_eq!(done, 0);
 }
 
+/// The first of these CPUs.
+fn first_of(all: &libc::cpu_set_t) -> libc::cpu_set_t {
+    // SAFETY: the set is plain data.
+    unsafe {
+        let mut one: libc::cpu_set_t = mem::zeroed();
+        let first = (0..libc::CPU_SETSIZE as usize).find(|&cpu| libc::CPU_ISSET(cpu, all)).unwrap();
+        libc::CPU_SET(first, &mut one);
+        one
+    }
+}
+
 /// The kernel changes the CPUs of all threads of a container like this.
 #[test]
 fn a_pool_follows_the_cpus_that_the_process_may_use() {
@@ -57,13 +71,7 @@ fn a_pool_follows_the_cpus_that_the_process_may_use() {
     wait_until("there is no such thread", || thread_named("bombyx-cpus").is_some());
     let watcher = thread_named("bombyx-cpus").unwrap();
     let all = allowed(watcher);
-    // SAFETY: the set is plain data.
-    let one = unsafe {
-        let mut one: libc::cpu_set_t = mem::zeroed();
-        let first = (0..libc::CPU_SETSIZE as usize).find(|&cpu| libc::CPU_ISSET(cpu, &all)).unwrap();
-        libc::CPU_SET(first, &mut one);
-        one
-    };
+    let one = first_of(&all);
     for _ in 0..3 {
         allow(watcher, &one);
         wait_until("the pool does not shrink", || pool.processors() == 1);
@@ -128,4 +136,61 @@ fn background_threads_let_others_go_first() {
         });
     });
     assert_eq!(policy(), before);
+}
+
+/// The CPU time of the calling thread.
+fn cpu_time() -> Duration {
+    // SAFETY: the structure is plain data, and the kernel fills it in.
+    let time = unsafe {
+        let mut time: libc::timespec = mem::zeroed();
+        assert_eq!(libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time), 0);
+        time
+    };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Two pools of one processor share one CPU, and both have work all the time: the pool that `build` makes, and a plain one. Returns
+/// how much CPU time the first pool gets while the second one uses `time`.
+fn gets_beside_a_plain_pool(build: impl Fn(Builder) -> Builder, time: Duration) -> Duration {
+    let all = allowed(0);
+    // The threads of both pools inherit this.
+    allow(0, &first_of(&all));
+    let plain = || Pool::builder().processors(1);
+    let (tested, other) = (build(plain()).build().unwrap(), plain().lend(false).build().unwrap());
+    allow(0, &all);
+    let [runs, begins, ends] = [const { AtomicBool::new(false) }; 3];
+    let mut got = Duration::ZERO;
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            got = tested.run(|| {
+                runs.store(true, Relaxed);
+                let mut before = None;
+                while !ends.load(Relaxed) {
+                    if begins.load(Relaxed) {
+                        before.get_or_insert_with(cpu_time);
+                    }
+                }
+                before.map_or(Duration::ZERO, |before| cpu_time() - before)
+            });
+        });
+        wait_until("the first pool does not run", || runs.load(Relaxed));
+        other.run(|| {
+            begins.store(true, Relaxed);
+            let before = cpu_time();
+            while cpu_time() - before < time {}
+            ends.store(true, Relaxed);
+        });
+    });
+    got
+}
+
+/// The processor of a background pool gives way to that of another pool, which wants the same CPU. Both times are CPU time, so it
+/// does not matter what else the machine does. Two plain pools get about the same.
+#[test]
+fn a_background_pool_gives_way_to_another_pool() {
+    const TIME: Duration = Duration::from_millis(300);
+    let background = gets_beside_a_plain_pool(share::background, TIME);
+    assert!(background < TIME / 4, "{background:?} of {TIME:?}");
+    let plain = gets_beside_a_plain_pool(|builder| builder.lend(false), TIME);
+    assert!(plain > TIME / 2, "the test would not see it: {plain:?} of {TIME:?}");
 }

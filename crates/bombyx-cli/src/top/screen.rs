@@ -255,6 +255,7 @@ mod tests {
         ProcessorReading {
             now,
             closure: (now == Doing::Busy).then(|| "sort::merge".to_owned()),
+            site: None,
             shares,
             steals_per_second: steals,
             hand_overs_per_second: 0.0,
@@ -266,7 +267,10 @@ mod tests {
         let processors: Vec<_> = (0..processors)
             .map(|index| processor(doing(index), 1.0 - index as f64 / processors as f64, index as f64))
             .collect();
-        let closure = |name: Option<&str>, share| ClosureReading { name: name.map(str::to_owned), share };
+        let closure = |site: Option<&str>, name: Option<&str>, share| {
+            let [site, name] = [site, name].map(|text| text.map(str::to_owned));
+            ClosureReading { name, site, share }
+        };
         let pool = |number, processors| PoolReading {
             pool: number,
             scheduler: "work-stealing".to_owned(),
@@ -279,7 +283,11 @@ mod tests {
             hand_overs_per_second: 7.0,
             sleeps_per_second: 0.0,
             processors,
-            closures: vec![closure(Some("sort::merge"), 0.75), closure(None, 0.25)],
+            closures: vec![
+                closure(Some("src/sort.rs:41"), Some("sort::merge"), 0.5),
+                closure(None, Some("sort::split"), 0.25),
+                closure(None, None, 0.25),
+            ],
         };
         Reading {
             process: 4242,
@@ -333,7 +341,8 @@ mod tests {
             "100 %",
             "███",
             "sort::merge",
-            "75 %",
+            "50 %  src/sort.rs:41  sort::merge",
+            "25 %  sort::split",
             "unknown",
             "q leaves",
         ];

@@ -159,13 +159,17 @@ fn sparkline(past: &[f64], width: usize) -> String {
     " ".repeat(width - newest.len()) + &bars.collect::<String>()
 }
 
-/// The closures that ran, in at most so many lines.
+/// The closures that ran, with their fork sites, in at most so many lines.
 pub(super) fn closures(pool: &PoolReading, lines: usize, width: usize) -> Vec<Line<'static>> {
-    let title = " closures by busy time (what they fork belongs to them until it is stolen)";
-    let row = |share: f64, name: &str| format!(" {:>3.0} %  {name}", 100.0 * share);
+    let title = " fork sites by busy time (what they fork belongs to them until it is stolen)";
     let rows = pool.closures.iter().map(|closure| {
-        let name = closure.name.as_deref().unwrap_or("unknown: it has no name that can be read");
-        row(closure.share, name)
+        let name = match (&closure.site, &closure.name) {
+            (Some(site), Some(name)) => format!("{site}  {name}"),
+            (Some(site), None) => site.clone(),
+            (None, Some(name)) => name.clone(),
+            (None, None) => "unknown: it has no name that can be read".to_owned(),
+        };
+        format!(" {:>3.0} %  {name}", 100.0 * closure.share)
     });
     std::iter::once(title.to_owned())
         .chain(rows)

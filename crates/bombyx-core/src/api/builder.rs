@@ -210,10 +210,11 @@ impl Builder {
         self
     }
 
-    /// Builds the pool.
+    /// Builds the pool. It starts one thread, and others when there is work for them. If only the pool's own threads can
+    /// run what callers bring ([`Builder::stack_size`], [`Threads::Fixed`]), it starts a thread for each processor.
     ///
     /// # Errors
-    /// If the configuration or the environment asks for something unusable, or if a thread cannot be started.
+    /// If the configuration or the environment asks for something unusable, or if one of these threads cannot be started.
     pub fn build(self) -> Result<Pool, Error> {
         if self.use_current_thread {
             return self.assemble(|carrier| carrier.thread().spawn(|| carrier.run()).map(drop));

@@ -70,7 +70,8 @@ where
 {
     let (_visit, _run) = guarded(|| (Visit::begin(pool, processor), profile::Run::begin(pool, site)));
     let _traced = Meanwhile::region(pool, Region::Run, site.location);
-    let _seen = live::Region::begin(std::any::type_name::<F>());
+    let code = lent::<F, R> as *const () as usize;
+    let _seen = live::Region::begin(std::any::type_name::<F>(), code, site.location);
     f()
 }
 
@@ -147,7 +148,7 @@ where
             let pool = current::held().pool();
             let run = profile::Run::begin(pool, (*this).site);
             let traced = Meanwhile::region(pool, Region::Run, (*this).site.location);
-            live::run(std::any::type_name::<F>());
+            live::run_from(std::any::type_name::<F>(), Job::code(job), (*this).site.location);
             tell(PoolEvent::CallBegins);
             (*this).chain.go_on(|| {
                 (*(*this).result.get()).write(panic::catch_unwind(AssertUnwindSafe(closure)));
@@ -204,7 +205,8 @@ where
         let Detached { site, pool, luggage, closure, .. } = unsafe { memory.assume_init_read() };
         let run = profile::Run::begin(&pool, site);
         let traced = Meanwhile::region(&pool, Region::Run, site.location);
-        live::run(std::any::type_name::<F>());
+        let code = Detached::<F>::exec as *const () as usize;
+        live::run_from(std::any::type_name::<F>(), code, site.location);
         // For the recorder, the spawned closure frees what the spawn allocated.
         drop(memory);
         luggage.run_root(|| pool.handlers().guard(closure));

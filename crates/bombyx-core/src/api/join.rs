@@ -2,9 +2,10 @@
 //!
 //! `join(a, b)` *forks* `b` and runs `a`. The fork leaves a [`Job`] on the stack: the closure `b`, how to run it, and
 //! where the job was pushed. The fork pushes an [`Entry`] that names the job at the *bottom*, the young end, of its
-//! processor's deque. Then it compares once with the deque's *limit*. When `a` has returned, the join checks whether
-//! the job is *untouched*. If so, it lowers the bottom, compares with the *top*, the end from which thieves take
-//! entries, and calls `b`. That is all: plain loads and stores on the stack and on two cache lines of the processor.
+//! processor's deque. Then it compares its place once with the deque's *limit*. When `a` has returned, the join checks
+//! whether the job is *untouched*. If so, it lowers the bottom, compares it with the *top*, the end from which thieves
+//! take entries, and calls `b`. That is all: plain loads and stores on the stack and on two cache lines of the
+//! processor.
 //!
 //! Everything else happens on two slow paths. Whoever wants the processor's attention *poisons* the limit, and the next
 //! fork calls [`attend_fork`] ([`crate::protocol::deque`]). Whoever takes, offers or exposes the job marks it. The
@@ -14,6 +15,7 @@ use crate::api::pool::Pool;
 use crate::machine::chain;
 use crate::machine::current;
 use crate::machine::handlers::{Payload, PoolEvent, drop_payload, drop_unwanted};
+use crate::machine::live::note_site;
 use crate::machine::patience::Waited;
 use crate::machine::processor::Processor;
 use crate::machine::strategy::Child;
@@ -61,8 +63,10 @@ impl Context {
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
 ///
 /// The calling thread runs `a` itself. If no other processor has taken `b` when `a` returns, the thread runs `b` as an
-/// ordinary call. Otherwise the thread waits until `b` has ended. Meanwhile it runs only parts of `b`. For other work, its
-/// *processor* (one of the P workers of the pool) moves to another thread. Outside a pool, both closures run in the [global pool](Pool::global).
+/// ordinary call. Otherwise the thread waits until `b` has ended, and meanwhile runs only parts of `b`. For other work,
+/// its *processor* (one of the P workers of the pool) moves to another thread. A pool with [fixed
+/// threads](crate::Threads::Fixed), or at its [limit of threads](crate::Builder::max_carriers), may also run other work
+/// on the waiting thread. Outside a pool, both closures run in the [global pool](Pool::global).
 ///
 /// # Panics
 /// Both closures always end before `join` returns.
@@ -97,8 +101,8 @@ where
     join_at(Site::here(Kind::Join), |_| a(), |_| b())
 }
 
-/// Like [`join`], for closures that want to know whether they run on another processor. If they do, other processors
-/// are probably idle, and it pays to split further.
+/// Like [`join`], for closures that want to know whether they were stolen. If they were, other processors are probably
+/// idle, and it pays to split further.
 ///
 /// ```
 /// /// Splits a few times, and again wherever a half was stolen: as finely as the idle processors need it.
@@ -158,12 +162,10 @@ where
     let pushed = processor.deque.next();
     let fork = Fork::<B, RB, CAME>::new(b, pushed);
     processor.deque.push(pushed, Entry::stack(NonNull::from(&fork).cast()));
-    // The profiler knows a fork by the address of this function. `CAME` is false here, so that the address is the same inside
-    // and outside a pool.
-    let split_further = processor.deque.wants_attention(pushed)
-        && attend_fork(processor, site, Fork::<B, RB, false>::exec as *const () as usize);
-    // Catch a panic, because the second half must end before this frame does, and must not run during unwinding. The
-    // call is inlined and returns nothing, so a half that does not panic pays nothing for the `catch_unwind`.
+    let split_further =
+        processor.deque.wants_attention(pushed) && attend_fork(processor, site, Fork::<B, RB, CAME>::code());
+    // Catch a panic: the second half must end before this frame does, and must not run during unwinding. The call is
+    // inlined and returns nothing, so a half that does not panic pays nothing for the `catch_unwind`.
     let mut ra = MaybeUninit::uninit();
     let first = || {
         ra.write(half::<_, _, CAME>(a, split_further));
@@ -173,7 +175,7 @@ where
     }
     // SAFETY: the first half returned without a panic, and its last step wrote the result.
     let ra = unsafe { ra.assume_init() };
-    let rb = if fork.pop() { fork.call(false) } else { fork.finish() };
+    let rb = if fork.pop() { fork.call(false) } else { fork.finish(site) };
     (ra, rb)
 }
 
@@ -190,6 +192,7 @@ fn attend_fork(processor: &Processor, site: Site, code: usize) -> bool {
             // Fix the choice of barrier first: both calls below depend on it and must agree.
             processor.choose_barrier();
         }
+        note_site(code, site.location);
         let long = profile::fork(processor, site, code);
         processor.attend();
         long
@@ -250,6 +253,13 @@ where
         }
     }
 
+    /// The address of the function that runs the closure. The profiler and `bombyx top` know the fork by it, so it is the same
+    /// inside and outside a pool.
+    #[inline(always)]
+    fn code() -> usize {
+        Fork::<B, R, false>::exec as *const () as usize
+    }
+
     /// Takes the job back if it is untouched. Only the carrier that forked the job may call this.
     #[inline(always)]
     fn pop(&self) -> bool {
@@ -265,10 +275,11 @@ where
         half::<_, _, CAME>(closure, migrated)
     }
 
-    /// Gets the result of the job after the plain pop has failed.
+    /// Gets the result of the job, which was forked at `site`, after the plain pop has failed.
     #[cold]
     #[inline(never)]
-    fn finish(&self) -> R {
+    fn finish(&self, site: Site) -> R {
+        note_site(Self::code(), site.location);
         let finishing = Finishing::new(&self.job, Finishing::begin(&self.job));
         match finishing.waited {
             Waited::TakenBack => self.call(profile::second_is_long()),
@@ -336,7 +347,7 @@ where
             let chain = chain::begin((*job).carried(), false);
             tell(PoolEvent::StolenBegins);
             profile::begin_taken();
-            name_code(Self::exec as *const () as usize, std::any::type_name::<B>);
+            name_code(Job::code(job), Self::code(), std::any::type_name::<B>);
             let result = panic::catch_unwind(AssertUnwindSafe(|| half::<_, _, CAME>(closure, migrated)));
             profile::end_taken(job);
             (*(*this).result.get()).write(result);

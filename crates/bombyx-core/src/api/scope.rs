@@ -1,8 +1,8 @@
 //! `scope` and `spawn`: any number of closures that end before the scope does, in bounded memory.
 //!
 //! A spawned closure is a heap job in the deque of the processor that spawned it (help-first: the spawner goes on).
-//! When [`PENDING`] entries wait there already, nobody is short of work, so the spawner runs the closure in place. A
-//! loop that spawns a million closures therefore holds only a few hundred of them.
+//! When [`PENDING`] entries wait there already, thieves have enough to take, so the spawner runs the closure in place.
+//! So a loop that spawns a million closures holds only a few hundred of them.
 //!
 //! A scope counts its unfinished closures, plus one for its body ([`crate::protocol::credits`]). Whoever brings the
 //! count to zero, unless it is the body, sets the signal. After that, only the scope's own frame accesses the scope's
@@ -13,6 +13,7 @@ use crate::api::signal::Signal;
 use crate::api::token::CancelToken;
 use crate::machine::current;
 use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
+use crate::machine::live::note_site;
 use crate::machine::luggage::Luggage;
 use crate::machine::pool::{PoolCore, PoolRef};
 use crate::machine::processor::Processor;
@@ -225,10 +226,10 @@ impl<'scope> Scope<'scope> {
                 self.run(self.closures.spawn(site), |scope| scope.start(f));
             }
             Some(processor) => {
-                processor.submit_under(self.entry(Some(processor), site, f), &self.roots());
+                self.submit(processor, site, f);
                 processor.heed_quota();
             }
-            None => self.pool().inject(self.entry(None, site, f)),
+            None => self.inject(site, f),
         }
     }
 
@@ -250,17 +251,16 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let here = self.spawner();
-        let entry = self.entry(here, Site::here(SiteKind::Spawn), f);
-        match here {
-            Some(processor) => processor.submit_under(entry, &self.roots()),
-            None => self.pool().inject(entry),
+        let site = Site::here(SiteKind::Spawn);
+        match self.spawner() {
+            Some(processor) => self.submit(processor, site, f),
+            None => self.inject(site, f),
         }
     }
 
     /// Drops the closures of this scope that have not started, and those that are spawned from now on. Running closures
-    /// go on. The results of dropped closures are missing then, so the caller of [`scope()`] must know. A scope of a
-    /// [token](CancelToken::scope) says so in its result.
+    /// go on. The result of [`scope()`] does not say whether closures were dropped. The result of a scope of a
+    /// [token](CancelToken::scope) does.
     ///
     /// ```
     /// use std::sync::Mutex;
@@ -278,7 +278,7 @@ impl<'scope> Scope<'scope> {
     /// assert!(matches!(found.into_inner().unwrap(), Some(1 | 3)));
     /// ```
     pub fn cancel(&self) {
-        // Relaxed, because the flag publishes nothing: a closure that misses it by a moment just runs.
+        // Relaxed, because the flag publishes nothing: a closure that misses it by a moment runs.
         self.doubt.store(CANCELLED, Relaxed);
     }
 
@@ -305,6 +305,28 @@ impl<'scope> Scope<'scope> {
         } else {
             f(self);
         }
+    }
+
+    /// Spawns `f` on the processor of the calling thread. If the processor attends, it also shows the site, so that this costs
+    /// other spawns nothing.
+    #[inline]
+    fn submit<F>(&self, processor: &Processor, site: Site, f: F)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        let entry = self.entry(Some(processor), site, f);
+        if processor.submit_under(entry, &self.roots()) {
+            note_site(Spawned::<F>::code(), site.location);
+        }
+    }
+
+    /// Spawns `f` from a thread that holds no processor of the pool.
+    fn inject<F>(&self, site: Site, f: F)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        note_site(Spawned::<F>::code(), site.location);
+        self.pool().inject(self.entry(None, site, f));
     }
 
     /// Makes the entry of a closure of this scope, and counts the closure as unfinished. `here` is the
@@ -343,7 +365,7 @@ impl<'scope> Scope<'scope> {
     /// The first step of a spawn. Returns the processor of the calling thread, if that processor belongs to the scope's
     /// pool.
     ///
-    /// Before that, this settles the caller's views if there are many. That calls the user's code. So it comes before the
+    /// First, this settles the caller's views if there are many. Settling calls the user's code, so it comes before the
     /// closure is counted, and before the processor is looked up.
     #[inline]
     pub(super) fn spawner(&self) -> Option<&'static Processor> {
@@ -407,6 +429,11 @@ impl<'scope, F> Spawned<F>
 where
     F: FnOnce(&Scope<'scope>) + Send + 'scope,
 {
+    /// The address of the function that runs the closure.
+    fn code() -> usize {
+        Spawned::<F>::exec as *const () as usize
+    }
+
     /// # Safety
     /// As for [`crate::protocol::job::Exec`]: `job` is the first field of a boxed `Spawned<F>`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
@@ -415,7 +442,7 @@ where
         // SAFETY: `entry` initialised the memory, and only this call reads it out.
         let Spawned { scope, profile, luggage, closure, .. } = unsafe { memory.assume_init_read() };
         let scope = scope.cast::<Scope<'scope>>();
-        name_code(Spawned::<F>::exec as *const () as usize, std::any::type_name::<F>);
+        name_code(Self::code(), Self::code(), std::any::type_name::<F>);
         // SAFETY: the scope is alive: it waits for the credit of this closure, which the last line gives back.
         unsafe {
             luggage.run(|| {

@@ -18,9 +18,31 @@ use crate::protocol::carrier::Enabled;
 use crate::protocol::latch::Latch;
 use crate::protocol::outside::Outside;
 use crate::system::guard::guarded;
+use crate::system::primitive::yield_now;
+use std::hint::spin_loop;
 use std::ptr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a thread outside the pool looks before it sleeps: about as long as falling asleep and being woken takes.
+const BEFORE_SLEEPING: Duration = Duration::from_micros(10);
+/// How long it keeps its core meanwhile.
+const BEFORE_YIELDING: Duration = Duration::from_micros(2);
+
+/// Whether work in `pool` is done while the caller, a thread outside the pool, looks for a moment. A short call then wakes
+/// nobody at its end. Does not look if a carrier of the pool may need this core.
+pub(crate) fn ends_soon(pool: &PoolCore, done: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    while !done() {
+        let looked = start.elapsed();
+        if looked > BEFORE_SLEEPING || pool.crowded() {
+            return false;
+        }
+        // The carrier that does the work may have no other core to run on.
+        if looked > BEFORE_YIELDING { yield_now() } else { spin_loop() }
+    }
+    true
+}
 
 /// See the module text.
 pub(crate) struct Signal {
@@ -140,6 +162,8 @@ impl Signal {
     fn wait_here(&self, pool: &PoolCore, root: usize) {
         match &self.waiter {
             Waiter::Here | Waiter::Elsewhere(_) => self.wait_as_carrier(root),
+            Waiter::Outside(_)
+                if current::processor().is_none() && ends_soon(pool, || self.latch.is_done()) => {}
             Waiter::Outside(_) => self.wait_without_processor([pool]),
         }
     }

@@ -21,6 +21,7 @@ use crate::api::block_on::{block_on_work_in, tell_pool};
 use crate::api::enter::{detached_with, enter};
 use crate::api::handle::Handle;
 use crate::api::pool::Pool;
+use crate::api::signal::ends_soon;
 use crate::machine::current;
 use crate::machine::handlers::Payload;
 use crate::machine::luggage::Luggage;
@@ -124,6 +125,8 @@ impl Handle {
 pub struct Task<T> {
     cell: Arc<dyn Shared<T>>,
     pool: Arc<PoolCore>,
+    /// Whether the task was polled before.
+    polled: bool,
 }
 
 impl<T: Send + 'static> Task<T> {
@@ -135,12 +138,12 @@ impl<T: Send + 'static> Task<T> {
         if !system::THREADS {
             // Nobody else would ever run it.
             enter(pool, site, || cell.run());
-            return Task { cell, pool: Arc::clone(pool) };
+            return Task { cell, pool: Arc::clone(pool), polled: false };
         }
         let shared = Arc::clone(&cell);
         // The cell has the luggage, because the joining frame may run the closure, too.
         pool.submit(detached_with(pool, site, Luggage::default(), move || shared.run()), &[]);
-        Task { cell, pool: Arc::clone(pool) }
+        Task { cell, pool: Arc::clone(pool), polled: false }
     }
 }
 
@@ -223,8 +226,13 @@ impl<T> Task<T> {
 impl<T> Future for Task<T> {
     type Output = Result<T, TaskError>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         process::assert_current(self.pool.generation());
+        // A short closure ends before the executor could fall asleep, unless others wait before it.
+        let first = !mem::replace(&mut self.polled, true);
+        if first && current::processor().is_none() && !self.pool.has_several_queued() {
+            ends_soon(&self.pool, || self.cell.is_finished());
+        }
         match self.cell.take(Some(context.waker())) {
             Some(result) => Poll::Ready(result),
             None => {

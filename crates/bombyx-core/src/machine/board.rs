@@ -17,9 +17,10 @@ use crate::protocol::made::Made;
 use crate::protocol::notice;
 use crate::system::output;
 use crate::system::primitive::{AtomicU64, Mutex, lock};
-use bombyx_base::live::{self, head, pool, slot};
+use bombyx_base::live::{self, head, pool, site, slot};
 use bombyx_base::trace::State;
 use std::ops::Deref;
+use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -30,13 +31,14 @@ struct Slot {
     state: AtomicU64,
     waits: AtomicU64,
     closure: AtomicU64,
-    _spare: AtomicU64,
+    code: AtomicU64,
     counters: Counters,
 }
 
 const _: () = assert!(size_of::<Slot>() == slot::WORDS * size_of::<u64>());
 const _: () = assert!(std::mem::offset_of!(Slot, counters) == slot::COUNTERS * size_of::<u64>());
 const _: () = assert!(std::mem::offset_of!(Slot, closure) == slot::CLOSURE * size_of::<u64>());
+const _: () = assert!(std::mem::offset_of!(Slot, code) == slot::CODE * size_of::<u64>());
 const _: () = assert!(live::slot_at(0) * size_of::<u64>() % align_of::<Slot>() == 0);
 
 /// The slot of a processor. It dereferences to the counters, which are used most.
@@ -65,10 +67,11 @@ impl Shown {
         self.slot().waits.store(waits, Relaxed);
     }
 
-    /// Only the holder calls this: what it runs ([`live::closure`]).
+    /// Only the holder calls this: what it runs ([`live::closure`]), and the address of its code.
     #[inline]
-    pub(crate) fn set_closure(&self, closure: u64) {
+    pub(crate) fn set_closure(&self, closure: u64, code: u64) {
         self.slot().closure.store(closure, Relaxed);
+        self.slot().code.store(code, Relaxed);
     }
 }
 
@@ -176,6 +179,8 @@ struct Board {
     taken: Mutex<[(usize, usize); live::POOLS]>,
     /// How many pools were posted.
     posted: AtomicU64,
+    /// Held by whoever writes a fork site.
+    sites: Mutex<()>,
 }
 
 /// The board of this process. Made when the first pool asks for it, also in a child of fork(2).
@@ -189,7 +194,12 @@ impl Board {
     }
 
     fn of(words: &'static [AtomicU64]) -> Board {
-        Board { words, taken: Mutex::new([(0, 0); live::POOLS]), posted: AtomicU64::new(0) }
+        Board {
+            words,
+            taken: Mutex::new([(0, 0); live::POOLS]),
+            posted: AtomicU64::new(0),
+            sites: Mutex::new(()),
+        }
     }
 
     fn memory() -> Option<&'static [AtomicU64]> {
@@ -220,6 +230,31 @@ impl Board {
         Some(Notice { place: Place::Board(self, entry), words, slots })
     }
 
+    /// Where to write the site of this code. `None` if it is written already, or if there is no room.
+    #[inline]
+    fn room_for_site(&self, code: usize) -> Option<usize> {
+        for at in live::sites_of(code as u64) {
+            match self.words[at + site::CODE].load(Relaxed) {
+                0 => return Some(at),
+                known if known == code as u64 => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn write_site(&self, code: usize, place: &'static Location<'static>) {
+        let _alone = lock(&self.sites);
+        // Another thread may have written it meanwhile.
+        let Some(at) = self.room_for_site(code) else { return };
+        let file = place.file();
+        self.words[at + site::FILE].store(live::closure(file.as_ptr().addr() as u64, file.len()), Relaxed);
+        self.words[at + site::LINE].store(place.line().into(), Relaxed);
+        notice::post(&self.words[at + site::CODE], code as u64);
+    }
+
     /// Withdraws the pool at this entry, which has ended.
     fn give_back(&self, entry: usize) {
         let words = &self.words[live::pool_at(entry)..][..pool::WORDS];
@@ -228,6 +263,17 @@ impl Board {
         let slots = &self.words[live::slot_at(first)..live::slot_at(first + count)];
         words.iter().chain(slots).for_each(|word| word.store(0, Relaxed));
         lock(&self.taken)[entry] = (0, 0);
+    }
+}
+
+/// Shows that the closures that this code runs are forked, spawned or called at this place. Does nothing if that is known.
+///
+/// Whoever reads the code sees the words of the place, as with the number of a pool (`protocol/notice.rs`). An entry never
+/// changes, so nobody need look at the code again.
+pub(crate) fn note_site(code: usize, place: &'static Location<'static>) {
+    let Some(board) = BOARD.get().filter(|board| !board.words.is_empty()) else { return };
+    if board.room_for_site(code).is_some() {
+        board.write_site(code, place);
     }
 }
 
@@ -294,6 +340,34 @@ mod tests {
         write_text(&words[0], &words[1..], "a text that is too long");
         assert_eq!(words[0].load(Relaxed), 16);
         assert_eq!(words[1].load(Relaxed), u64::from_le_bytes(*b"a text t"));
+    }
+
+    /// The words of the site of this code, as a reader finds them.
+    fn site_of(board: &Board, code: usize) -> Option<[u64; 2]> {
+        let word = |at: usize| board.words[at].load(Relaxed);
+        let at = live::sites_of(code as u64).find(|&at| word(at + site::CODE) == code as u64)?;
+        Some([word(at + site::FILE), word(at + site::LINE)])
+    }
+
+    #[test]
+    fn a_site_is_written_once_and_only_where_there_is_room() {
+        let words: Vec<_> = (0..live::WORDS).map(|_| AtomicU64::new(0)).collect();
+        let board = Board::of(words.leak());
+        let (first, second) = (Location::caller(), std::panic::Location::caller());
+        let mut written = 0;
+        for code in (1..=4 * live::SITES).map(|number| 16 * number) {
+            for place in [first, second] {
+                if board.room_for_site(code).is_some() {
+                    board.write_site(code, place);
+                }
+            }
+            if let Some([file, line]) = site_of(&board, code) {
+                assert_eq!(live::closure_at(file).map(|(_, length)| length), Some(file!().len()));
+                assert_eq!(line, u64::from(first.line()));
+                written += 1;
+            }
+        }
+        assert!((live::SITES / 2..=live::SITES).contains(&written), "{written} sites");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Hand-over: how a processor changes hands. This is the central move of the runtime: stacks stay on their carriers,
 //! and processors move ([`crate::protocol::carrier`]).
 //!
-//! Every carrier that gives its processor away calls [`hand_over`], and every carrier that was given one calls
-//! [`take_hold`]. These two functions say what a change of hands means for everything that belongs to a processor:
-//! credits of scopes, private deques, watch lists, CPUs. [`Parted::resume`] connects them: the carrier sleeps until
-//! somebody gives it a processor again.
+//! Every carrier that gives its processor away calls [`hand_over`], and every carrier that gets one calls
+//! [`take_hold`]. These two functions do what a change of hands requires for everything that belongs to a processor:
+//! credits of scopes, private deques, watch lists, CPUs. Between the two, in [`Parted::resume`], the carrier sleeps
+//! until somebody gives it a processor again.
 
 use crate::machine::chain;
 use crate::machine::current;
@@ -24,7 +24,7 @@ use std::iter;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
-/// How long a carrier that waits without a processor sleeps before it checks whether it is needed: at first, and at
+/// How long a carrier without a processor sleeps before it checks whether the pool needs it: the first time, and at
 /// most.
 const LOOKS_UP: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(80));
 
@@ -65,10 +65,10 @@ impl Parted<'_> {
         }
     }
 
-    /// Like [`Parted::resume`], for a carrier that is parked at `latch`. It comes back before the latch is set if a
-    /// processor rests although there is work, and the pool can start no other carrier for it. That happens if the thread
-    /// that was given the processor has blocked, or came from outside and has left. Then the carrier takes that processor
-    /// itself and goes on waiting with it.
+    /// Like [`Parted::resume`], for a carrier that is parked at `latch`. This returns before the latch is set if a
+    /// processor rests although there is work, and the pool can start no other carrier for that processor: the thread
+    /// that held it has blocked, or came from outside and has left. Then the carrier takes that processor, and goes on
+    /// waiting with it.
     ///
     /// If the latch is set and no processor comes, the carrier may be [stranded](crate::protocol::stranded).
     pub(crate) fn resume_or_help(self, latch: &Latch) {
@@ -262,7 +262,7 @@ impl PoolCore {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use crate::Pool;
     use crate::machine::current;

@@ -49,6 +49,11 @@ pub(crate) struct Handlers {
 }
 
 impl Handlers {
+    /// Whether each thread of the pool calls a handler when it starts or ends.
+    pub(crate) fn are_per_thread(&self) -> bool {
+        self.start.is_some() || self.exit.is_some()
+    }
+
     /// Something has happened on a slow path.
     #[inline]
     pub(crate) fn tell(&self, event: PoolEvent) {

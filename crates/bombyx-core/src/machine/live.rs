@@ -4,27 +4,30 @@
 //! These belong to the carrier, because they are facts about its stack. So the carrier keeps them, and writes them onto
 //! the board when they change and when it takes hold of a processor.
 
+pub(crate) use crate::machine::board::note_site;
+
 use crate::machine::current;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use bombyx_base::live;
 use std::cell::Cell;
+use std::panic::Location;
 
 thread_local! {
     static WAITS: Cell<u64> = const { Cell::new(0) };
-    static CLOSURE: Cell<u64> = const { Cell::new(0) };
+    static CLOSURE: Cell<Running> = const { Cell::new(Running { name: 0, code: 0 }) };
 }
 
 /// Holder. It has just taken hold of the processor.
 pub(crate) fn show(processor: &Processor) {
     processor.stats.set_waits(WAITS.get());
-    processor.stats.set_closure(CLOSURE.get());
+    CLOSURE.get().show(processor);
 }
 
 /// Holder. It is about to leave the processor.
 pub(crate) fn hide(processor: &Processor) {
     processor.stats.set_waits(0);
-    processor.stats.set_closure(0);
+    Running { name: 0, code: 0 }.show(processor);
 }
 
 fn set_waits(waits: u64) {
@@ -75,30 +78,46 @@ impl Drop for Blocking<'_> {
 }
 
 /// The closure that the calling carrier runs. What runs on top of it may name itself, so it is named again afterwards.
-#[derive(Clone, Copy)]
-pub(crate) struct Running(u64);
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Running {
+    name: u64,
+    code: u64,
+}
 
 impl Running {
     #[inline]
     pub(crate) fn now() -> Running {
-        Running(CLOSURE.get())
+        CLOSURE.get()
+    }
+
+    #[inline]
+    fn show(self, processor: &Processor) {
+        processor.stats.set_closure(self.name, self.code);
     }
 
     /// From now on the carrier runs this one (again).
     #[inline]
     pub(crate) fn again(self) {
-        if CLOSURE.replace(self.0) != self.0 {
+        if CLOSURE.replace(self) != self {
             if let Some(processor) = current::processor() {
-                processor.stats.set_closure(self.0);
+                self.show(processor);
             }
         }
     }
 }
 
-/// From now on the calling carrier runs the closure with this name.
+/// From now on the calling carrier runs the closure with this name. The address of its code stands for its site
+/// ([`note_site`]).
 #[inline]
-pub(crate) fn run(name: &'static str) {
-    Running(live::closure(name.as_ptr().addr() as u64, name.len())).again();
+pub(crate) fn run(name: &'static str, code: usize) {
+    Running { name: live::closure(name.as_ptr().addr() as u64, name.len()), code: code as u64 }.again();
+}
+
+/// Like [`run`], for a closure that was called, queued or spawned at this place.
+#[inline]
+pub(crate) fn run_from(name: &'static str, code: usize, place: &'static Location<'static>) {
+    note_site(code, place);
+    run(name, code);
 }
 
 /// Until this is dropped, the calling thread runs a closure in a pool that it has entered. Frames below it do not count.
@@ -106,9 +125,9 @@ pub(crate) struct Region(Running, u64);
 
 impl Region {
     #[inline]
-    pub(crate) fn begin(name: &'static str) -> Region {
+    pub(crate) fn begin(name: &'static str, code: usize, place: &'static Location<'static>) -> Region {
         let before = Region(Running::now(), WAITS.get());
-        run(name);
+        run_from(name, code, place);
         if before.1 != 0 {
             set_waits(0);
         }

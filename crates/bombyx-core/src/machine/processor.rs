@@ -544,28 +544,29 @@ impl Processor {
         self.stats.longest_watch_list.raise_to(self.watching.len() as u64);
     }
 
-    /// Holder. Pushes an entry that is not the second half of a `join`.
+    /// Holder. Pushes an entry that is not the second half of a `join`. Returns whether this attended.
     #[inline]
-    pub(crate) fn submit(&self, entry: Entry) {
+    pub(crate) fn submit(&self, entry: Entry) -> bool {
         guarded(|| {
-            let pushed = self.deque.push_over(entry);
-            if self.deque.wants_attention(pushed) {
+            let attends = self.deque.wants_attention(self.deque.push_over(entry));
+            if attends {
                 self.serve();
             }
-        });
+            attends
+        })
     }
 
     /// Holder. Pushes an entry that descends from one of `roots`. If what runs now descends from none of them, the
     /// entry is no part of it. Then whoever waits for what runs now must not help with what is in the deque from now
-    /// on.
+    /// on. Returns whether this attended.
     #[inline]
-    pub(crate) fn submit_under(&self, entry: Entry, roots: &[usize]) {
+    pub(crate) fn submit_under(&self, entry: Entry, roots: &[usize]) -> bool {
         guarded(|| {
             if !roots.contains(&self.deque.root()) {
                 self.deque.set_root(0);
             }
-            self.submit(entry);
-        });
+            self.submit(entry)
+        })
     }
 
     /// Holder. Gives back the credits of the scope whose closures ran here. The caller must give a processor to the

@@ -111,7 +111,7 @@ impl Rhythm {
     }
 
     /// Makes regions count as short, as after many futile wake-ups.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(test)]
     pub(crate) fn make_short(&self) {
         self.futile.store(FUTILE, Relaxed);
     }
@@ -204,7 +204,7 @@ impl Beat {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::{FUTILE, IN_VAIN, Rhythm};
     use std::time::Duration;

@@ -9,8 +9,8 @@
 //! [`take_anything`](Strategy::take_anything) must be written. The other methods have defaults for a scheduler whose ready
 //! entries wait in the deques of the processors, where anybody may take them.
 //!
-//! A pool asks its scheduler through a trait object, because this floor does not know the schedulers above it. Only
-//! slow paths make that call. A fork that stays on its fast path, and its join, ask nobody.
+//! A pool asks its scheduler through a trait object, because this floor does not know the schedulers above it. A fork
+//! that stays on its fast path, and its join, ask nobody. Each spawn in a scope asks [`pending`](Strategy::pending).
 
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
@@ -30,9 +30,9 @@ use std::sync::Arc;
 /// Which closure of a join is the child thread of the papers. The other closure is what its parent does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Child {
-    /// The first closure, which preempts its parent. So it is with all schedulers except `fifo`.
+    /// The first closure, which preempts its parent: all schedulers except `fifo`.
     First,
-    /// The second closure, which goes to the end of the queue while its parent goes on. So it is with `fifo`.
+    /// The second closure, which goes to the end of the queue while its parent goes on: `fifo`.
     Second,
 }
 

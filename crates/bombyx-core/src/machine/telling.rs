@@ -93,10 +93,10 @@ pub(crate) fn if_stolen_tell<R>(entry: Entry, run: impl FnOnce() -> R) -> R {
 }
 
 /// Tells whoever looks, and the tracer of the calling thread's pool, if there is one, what the jobs with this code run. The
-/// calling thread begins to run one.
+/// calling thread begins to run one. Its fork site is that of the code `known_as`.
 #[inline]
-pub(crate) fn name_code(code: usize, name: fn() -> &'static str) {
-    live::run(name());
+pub(crate) fn name_code(code: usize, known_as: usize, name: fn() -> &'static str) {
+    live::run(name(), known_as);
     if let Some(tracer) = current::processor().and_then(|processor| processor.pool().tracer()) {
         tracer.name(code, name);
     }

@@ -2,7 +2,7 @@
 //!
 //! The loop ([`work`]) runs entries until the carrier gives its processor away. The wait ([`wait_for`], [`wait`]) is where
 //! "processors move, stacks stay" happens. A frame whose other half was taken stays where it is. Meanwhile its processor
-//! helps, or moves to another carrier ([`crate::machine::hand_over`]). The scheduler decides which
+//! helps, or moves to another carrier ([`crate::machine::hand_over`]). The scheduler chooses between the two
 //! ([`crate::machine::strategy`]).
 
 use crate::machine::current;
@@ -85,8 +85,8 @@ fn search(pool: &PoolCore) -> Option<Entry> {
 
 /// How many entries a processor runs before it looks into the queue.
 pub(crate) const TURNS: u32 = 64;
-/// How many such turns pass before it takes the oldest entry of its own deque. This is rare, because programs see that
-/// what was spawned last runs first.
+/// How many such turns pass before it takes the oldest entry of its own deque. This is rare, because programs expect
+/// the youngest closure to run first.
 pub(crate) const OWN_TURNS: u32 = 64;
 
 /// The entry whose turn it is, if the processor has run many others since the last such turn.
@@ -98,7 +98,7 @@ fn take_in_turn(processor: &Processor) -> Option<Entry> {
         processor.own_turns.set(0);
         processor.strategy().take_oldest_own(processor)
     };
-    // This does not wait until the queue is empty, because the queue may never be empty.
+    // Own entries do not wait until the queue is empty: it may never be.
     let own = if own_is_due(processor) { own() } else { None };
     // A surplus processor takes nothing from others. The queue has those in service.
     own.or_else(|| if processor.pool().is_surplus(processor) { None } else { processor.pool().take_queued() })
@@ -127,12 +127,13 @@ fn is_others_turn(processor: &Processor) -> bool {
     }
     // Everything else in the deque belongs to a frame on this stack that waits: the caller's, or one below it.
     let detached = |entry: Entry| matches!(entry.kind(), Kind::Heap(_)) && lineage::root_of(entry) == 0;
-    let own = own_is_due(processor) && processor.deque.oldest_is(detached);
-    if own {
-        // So that the next holder of the processor takes that entry in the first turn.
+    let due = own_is_due(processor) && processor.deque.oldest_is(detached) || processor.pool().has_queued();
+    if due {
+        // So that the next holder of the processor takes that entry in the first turn. If there is no other carrier, that is
+        // this one.
         processor.turns.set(TURNS);
     }
-    own || processor.pool().has_queued()
+    due
 }
 
 /// Runs an entry, which is not a carrier. The caller holds a processor, and has taken the entry out, so nobody else has
@@ -241,10 +242,10 @@ fn return_stock(enabled: Enabled) -> Enabled {
 }
 
 /// How long a frame waits for its taken half before it looks for something to help with. Two halves of equal length end
-/// within about this time of each other. Helping would take longer, and disturb the processor that is about to finish.
+/// about this far apart. Helping would take longer, and disturb the processor that is about to finish.
 const ABOUT_TO_END: Duration = Duration::from_nanos(300);
 
-/// How long a waiting carrier sleeps at a time when there is nothing to do, in a pool without spares.
+/// How long a waiting carrier sleeps at a time, in a pool without spares, when there is nothing to do.
 const NAP: Duration = Duration::from_micros(200);
 
 /// Gets back a join's job, which is not untouched, or waits until it has ended.
@@ -300,9 +301,9 @@ pub(crate) fn observe_go_on() {
 /// Waits until `latch` is set, on a carrier that holds a processor. Afterwards the carrier also holds a processor,
 /// perhaps another.
 ///
-/// Meanwhile the processor helps with descendants of `root`. Once other work is visible, it is handed over to another
-/// carrier. When there is nothing to do at all, it is returned to the pool. If `job` is given, it is the job that sets
-/// the latch, and this takes it back if nobody has picked it up.
+/// Meanwhile the processor helps with descendants of `root`. If it sees other work for a while, it moves to another
+/// carrier. If there is nothing to do at all, it goes back to the pool. `job`, if given, is the job that sets the
+/// latch. This function takes that job back if nobody has picked it up.
 pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
     tripwire("wait");
     let carrier = current::carrier();
@@ -416,9 +417,9 @@ pub(crate) fn nap(processor: &'static Processor) {
     }
 }
 
-/// The calling carrier waits and has nothing to do on its processor. This exchanges the processor for one that rests
-/// and has entries that only its holder may take. Returns false if there is none. Without spares, nobody else would
-/// come to hold that processor. All other carriers block, or wait like the caller, perhaps for those very entries.
+/// Exchanges the processor of a carrier that waits and has nothing to do. The carrier gets a processor that rests and
+/// has entries that only its holder may take. Returns false if there is none. Without spares, nobody else would come to
+/// hold that processor: all other carriers block, or wait like the caller, perhaps for those very entries.
 pub(crate) fn exchange_processor(processor: &'static Processor) -> bool {
     let pool = processor.pool();
     let Some(starved) = pool.starved_of_its_own() else { return false };

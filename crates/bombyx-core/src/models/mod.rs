@@ -1,6 +1,6 @@
-//! Loom explores the protocols: the code that ships, under every interleaving and every weak-memory outcome that C11
-//! allows (up to a bound on preemptions). Each model asserts what its protocol promises, and comes with faults under
-//! which it must fail. Run the models with `scripts/loom`.
+//! Loom explores the protocols: the code that ships, under every interleaving up to a bound on preemptions. Loads may
+//! read stale values, as in C11, but never values that are stored later (load buffering). Each model asserts what its
+//! protocol promises, and comes with faults under which it must fail. Run the models with `scripts/loom`.
 //!
 //! **Not here:** the protocols, and the arguments why they are right. Both are in [`crate::protocol`].
 //!
@@ -36,7 +36,7 @@ use crate::protocol::private::Private;
 use crate::protocol::ready::ranks::{Drawn, Ranks};
 use crate::protocol::sleep::Sleepers;
 use crate::system::affinity;
-use crate::system::barrier::models as barrier_of_models;
+use crate::system::barrier::{set_weak, was_called};
 use crate::system::fault::{Fault, plant, planted};
 use crate::system::primitive::{Mutex, lock};
 use loom::cell::UnsafeCell;
@@ -52,17 +52,17 @@ use std::sync::Arc;
 /// Like [`explore`], with a light barrier that is nothing, and a heavy one that is refused
 /// ([`crate::system::barrier`]).
 fn explore_weak(preemptions: usize, faults: &[Fault], model: fn()) {
-    barrier_of_models::set_weak(true);
+    set_weak(true);
     check(preemptions, faults, model);
-    barrier_of_models::set_weak(false);
+    set_weak(false);
 }
 
 /// Explores a model of threads that call the heavy barrier.
 fn explore(preemptions: usize, faults: &[Fault], model: fn()) {
-    barrier_of_models::was_called();
+    was_called();
     check(preemptions, faults, model);
     assert!(
-        std::env::var_os(FAULT).is_some() || barrier_of_models::was_called(),
+        std::env::var_os(FAULT).is_some() || was_called(),
         "nobody calls the heavy barrier, so the light one must be nothing"
     );
 }

@@ -10,8 +10,11 @@
 //! loop. Names and lines are looked up when the report is made. In a program without line tables, the report names the
 //! function.
 
+/// Whether this file belongs to a library whose forks are attributed to its caller.
+pub(crate) use bombyx_base::is_of_rayon as is_library;
+
+use bombyx_base::is_in_package;
 use std::backtrace::Backtrace;
-use std::path::{Component, Path};
 
 /// Where in the program a library was called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,22 +24,6 @@ pub(crate) struct Caller {
     /// The line, or 0 if it is unknown.
     pub(crate) line: u32,
     pub(crate) column: u32,
-}
-
-/// Whether this file belongs to a library whose forks are attributed to its caller.
-pub(crate) fn is_library(file: &str) -> bool {
-    has_folder(file, |name| name == "rayon" || name.starts_with("rayon-"))
-}
-
-/// Whether the file lies in the folder `src` of a package whose name `is_it` accepts.
-fn has_folder(file: &str, is_it: impl Fn(&str) -> bool) -> bool {
-    let names = || {
-        Path::new(file).components().filter_map(|part| match part {
-            Component::Normal(name) => name.to_str(),
-            _ => None,
-        })
-    };
-    names().zip(names().skip(1)).any(|(package, next)| next == "src" && is_it(package))
 }
 
 /// The innermost frame that belongs to the program, and whether rayon's `par_bridge` lies in between.
@@ -78,7 +65,7 @@ fn is_foreign_file(file: &str) -> bool {
         || is_library(file)
         || file.starts_with("/rustc/")
         || file.contains("/rustlib/src/rust/")
-        || has_folder(file, |name| {
+        || is_in_package(file, |name| {
             name == "bombyx" || name.starts_with("bombyx-core") || name.starts_with("bombyx-threads")
         })
 }
@@ -139,13 +126,5 @@ mod tests {
         assert_eq!(find_in(text), Some(Caller { file: "tiles::render".into(), line: 0, column: 0 }));
         let stolen = "   0: bombyx_core::x\n   1: std::sys::thread_start\n   2: start_thread\n   3: clone3\n";
         assert_eq!(find_in(stolen), None);
-    }
-
-    #[test]
-    fn files_of_libraries() {
-        assert!(is_library("/home/me/.cargo/registry/src/index/rayon-1.12.0/src/slice/sort.rs"));
-        assert!(is_library("vendor/rayon/src/slice/sort.rs"));
-        assert!(!is_library("/home/rayon/tiles/src/main.rs"));
-        assert!(!is_library("src/main.rs"));
     }
 }

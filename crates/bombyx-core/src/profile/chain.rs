@@ -77,6 +77,8 @@ pub(super) struct Chain {
     /// When it was last asked whether the thread had a CPU, and when to ask again.
     pub(super) looked: u64,
     pub(super) look_at: u64,
+    /// A strand that seems to take so many ticks may have been without a CPU: it takes twice as long as all before it.
+    pub(super) suspicious: i64,
     /// Whether a strand runs; if not, it waits.
     pub(super) running: bool,
     /// The site of the present strand.
@@ -117,6 +119,7 @@ impl Chain {
         start: 0,
         looked: 0,
         look_at: u64::MAX,
+        suspicious: i64::MAX,
         running: false,
         site: SiteId::TAKEN,
         run: SiteId::TAKEN,
@@ -137,6 +140,12 @@ impl Chain {
     #[inline(always)]
     pub(super) fn is_of(&self, profiler: &Profiler) -> bool {
         self.profiler.as_ref().is_some_and(|own| std::ptr::eq(&raw const **own, profiler))
+    }
+
+    /// Whether it should be asked at the time `now`, when a strand ends, if the thread had a CPU.
+    #[inline(always)]
+    pub(super) fn should_look(&self, now: u64) -> bool {
+        now >= self.look_at || now.wrapping_sub(self.start) as i64 >= self.suspicious
     }
 
     /// The foot, for other chains to hang on.
@@ -184,6 +193,7 @@ impl Shadow {
             clock: profiler.clock,
             costs: profiler.costs,
             long: profiler.long,
+            suspicious: profiler.suspicious,
             site,
             run: site,
             foot: self.depth(),
@@ -274,5 +284,20 @@ impl Shadow {
         self.chain.length = self.chain.length.then(Length::strand(ticks));
         self.chain.log.other_strand(ticks, Heap::NONE);
         self.begin_anew();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_and_late_strands_are_suspicious() {
+        let chain = Chain { start: 1_000, look_at: 9_000, suspicious: 500, ..Chain::NONE };
+        let asked = [1_499, 1_500, 900].map(|now| chain.should_look(now));
+        assert_eq!(asked, [false, true, false], "the profiler's own time may lie after the strand");
+        let late = Chain { start: 8_990, ..chain };
+        assert_eq!([8_999, 9_000].map(|now| late.should_look(now)), [false, true]);
+        assert!(!Chain::NONE.should_look(u64::MAX - 1), "in virtual time nobody is asked");
     }
 }

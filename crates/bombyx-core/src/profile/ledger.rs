@@ -7,7 +7,7 @@ use super::costs::{Costs, Measure};
 use super::gaps::Gaps;
 use super::record::{Log, Recorder};
 use super::sites::{self, Kind, SiteId};
-use super::usage;
+use super::usage::{self, Census};
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
@@ -29,6 +29,8 @@ const SHORT: Duration = Duration::from_micros(4);
 const SHORT_CARRYING: Duration = Duration::from_micros(100);
 /// How often a carrier asks the system whether it had a CPU. The answer takes some two microseconds.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
+/// From this length on, a strand that is much longer than all before it is a reason to ask as well.
+const SUSPICIOUS: Duration = Duration::from_micros(50);
 
 /// The profiler of one pool, or of all pools of a process.
 pub(crate) struct Profiler {
@@ -42,6 +44,8 @@ pub(crate) struct Profiler {
     pub(super) long: i64,
     /// How many ticks pass before a carrier asks again whether it had a CPU. `None` in virtual time.
     pub(crate) look_every: Option<u64>,
+    /// From which length on a strand is a reason to ask as well, until a longer one is found to have had a CPU.
+    pub(crate) suspicious: i64,
     /// As known when the profiler began.
     pub(crate) ns_per_tick_then: f64,
     scale: Scale,
@@ -53,8 +57,8 @@ pub(crate) struct Profiler {
     ended: AtomicU64,
     /// How old the process was when the profiler began, without what the profiler took to begin.
     age_ns: u64,
-    /// How much time a hypervisor had taken from the CPUs when the profiler began. `None` if nobody will ask.
-    stolen_then: Option<u64>,
+    /// What the CPUs had done when the profiler began. `None` if nobody will ask, or the system does not say.
+    census_then: Option<Census>,
     recorder: Option<Arc<Recorder>>,
 }
 
@@ -149,6 +153,7 @@ impl Profiler {
             short_carrying: ticks(SHORT_CARRYING) as i64,
             long: long_strand().map_or(i64::MAX, |long| ticks(long) as i64),
             look_every: clock.is_real().then(|| ticks(LOOK_EVERY) as u64),
+            suspicious: if clock.is_real() { ticks(SUSPICIOUS) as i64 } else { i64::MAX },
             ns_per_tick_then: ns_per_tick,
             scale: Scale::new(clock),
             ledger: Mutex::default(),
@@ -156,7 +161,7 @@ impl Profiler {
             began: AtomicU64::new(0),
             ended: AtomicU64::new(clock.now()),
             age_ns: 0,
-            stolen_then: None,
+            census_then: None,
             recorder: recorder.map(Arc::new),
         }
     }
@@ -165,7 +170,7 @@ impl Profiler {
     pub(crate) fn measured(measure: Measure) -> Profiler {
         let clock = Clock::best();
         let costs = Costs::measured(clock, false, measure);
-        Profiler { stolen_then: Some(usage::stolen_ns()), ..Profiler::new(clock, costs, None) }
+        Profiler { census_then: Census::now(), ..Profiler::new(clock, costs, None) }
     }
 
     /// A profiler of the whole process. If it may use `limit` bytes for that, it also records.
@@ -173,8 +178,7 @@ impl Profiler {
         let (clock, age_ns) = (Clock::best(), usage::age_ns());
         let costs = Costs::measured(clock, limit.is_some(), measure);
         let recorder = limit.map(|limit| Recorder::new(limit, record_grain(clock)));
-        let stolen_then = Some(usage::stolen_ns());
-        Profiler { age_ns, stolen_then, ..Profiler::new(clock, costs, recorder) }
+        Profiler { age_ns, census_then: Census::now(), ..Profiler::new(clock, costs, recorder) }
     }
 
     /// A profiler that subtracts nothing, and may record.
@@ -426,6 +430,7 @@ impl Profiler {
             profile.waits += tally.waits;
             profile.delayed_ns += ns(tally.delayed);
         }
+        let elsewhere = self.census_then.and_then(|then| Some(Census::now()?.since(&then)));
         // Tenths of a nanosecond.
         let cost = |ticks: f64| (ticks * ns_per_tick * 10.0).round() / 10.0;
         let (program, arguments) = command();
@@ -461,7 +466,8 @@ impl Profiler {
             usage: used_ns.map(|cpu_ns| profile::Usage {
                 cpu_ns,
                 peak_memory_bytes: usage::peak_memory(),
-                stolen_ns: self.stolen_then.map_or(0, |then| usage::stolen_ns().saturating_sub(then)),
+                stolen_ns: elsewhere.map_or(0, |elsewhere| elsewhere.stolen_ns),
+                others_ns: elsewhere.map(|elsewhere| elsewhere.others_ns),
             }),
             gaps,
             per_processor: times.collect(),

@@ -182,13 +182,17 @@ impl Shadow {
     /// now and then.
     #[inline(always)]
     fn present(&mut self) -> u64 {
-        let now = self.now();
-        if now < self.chain.look_at { now } else { self.look(now) }
+        self.present_at(self.now())
     }
 
-    /// Asks the system whether the thread had a CPU since it was last asked. A strand that had none for long is longer
-    /// than the time between two questions, so it is the present one. Its time without a CPU is taken from it. Returns
-    /// the time. What this takes is no part of the strand.
+    #[inline(always)]
+    fn present_at(&mut self, now: u64) -> u64 {
+        if self.chain.should_look(now) { self.look(now) } else { now }
+    }
+
+    /// Asks the system whether the thread had a CPU since it was last asked. A strand that had none for long is suspiciously
+    /// long, so it is the present one. Its time without a CPU is taken from it. Returns the time. What this takes is no part of
+    /// the strand.
     #[cold]
     #[inline(never)]
     fn look(&mut self, now: u64) -> u64 {
@@ -207,6 +211,10 @@ impl Shadow {
             self.uncounted.delayed += delayed;
             self.uncounted.asleep += ticks(absent.asleep_ns);
             self.uncounted.waits += absent.waits;
+        }
+        let strand = now.wrapping_sub(self.chain.start) as i64;
+        if strand >= self.chain.suspicious {
+            self.chain.suspicious = strand.saturating_mul(2);
         }
         self.looks += 1;
         if self.looks >= HEARD {
@@ -264,8 +272,8 @@ impl Shadow {
         let mut now = profiler.clock.now();
         if !self.chain.is_of(profiler) {
             self.begin_ambient(profiler, site, now);
-        } else if now >= self.chain.look_at {
-            now = self.look(now);
+        } else {
+            now = self.present_at(now);
         }
         let (ticks, at) = self.cut(now);
         let id = self.id(site, code);

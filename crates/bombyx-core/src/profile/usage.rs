@@ -1,8 +1,9 @@
 //! What the system says about the process and the machine: how much CPU time the process got, how often its threads
-//! waited, and what a hypervisor took.
+//! waited, what other processes used, and what a hypervisor took.
 
 use bombyx_base::profile::Machine;
 use std::fs;
+use std::time::Instant;
 
 /// The time of all threads of the process on CPUs, in nanoseconds. `None` if the system does not say.
 #[cfg(target_os = "linux")]
@@ -63,15 +64,60 @@ fn bytes(size: &str) -> Option<u64> {
     number.parse::<u64>().ok().map(|number| number << shift)
 }
 
-/// The time that a hypervisor took from the CPUs since the machine was started. 0 if the system does not say.
-pub(crate) fn stolen_ns() -> u64 {
-    fs::read_to_string("/proc/stat").ok().and_then(|stat| stolen_ns_in(&stat)).unwrap_or(0)
+/// What the CPUs have done until some time: the system's sums over all of them, and the process's own part.
+#[derive(Clone, Copy)]
+pub(crate) struct Census {
+    at: Instant,
+    sums: Sums,
+    own_ns: u64,
 }
 
-/// The eighth number of the first line of `/proc/stat` (proc_stat(5)), which counts hundredths of a second.
-fn stolen_ns_in(stat: &str) -> Option<u64> {
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    line.split_whitespace().nth(7)?.parse::<u64>().ok().map(|ticks| ticks * 10_000_000)
+/// The system's sums since the machine was started. It counts hundredths of a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sums {
+    cpus: u64,
+    idle_ns: u64,
+    /// What a hypervisor took.
+    stolen_ns: u64,
+}
+
+/// What the CPUs have done since another time, besides running this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Elsewhere {
+    pub(crate) others_ns: u64,
+    pub(crate) stolen_ns: u64,
+}
+
+impl Census {
+    /// `None` if the system does not say.
+    pub(crate) fn now() -> Option<Census> {
+        let stat = fs::read_to_string("/proc/stat").ok()?;
+        Some(Census { at: Instant::now(), sums: Sums::of(&stat)?, own_ns: cpu_ns()? })
+    }
+
+    pub(crate) fn since(&self, then: &Census) -> Elsewhere {
+        let passed_ns = self.at.duration_since(then.at).as_nanos() as u64 * self.sums.cpus;
+        let stolen_ns = self.sums.stolen_ns.saturating_sub(then.sums.stolen_ns);
+        let idle_ns = self.sums.idle_ns.saturating_sub(then.sums.idle_ns);
+        let own_ns = self.own_ns.saturating_sub(then.own_ns);
+        Elsewhere { others_ns: passed_ns.saturating_sub(stolen_ns + idle_ns + own_ns), stolen_ns }
+    }
+}
+
+impl Sums {
+    /// From the text of `/proc/stat` (proc_stat(5)). In its first line, the fourth and the fifth number are the time in which
+    /// CPUs had nothing to do, and the eighth is the time that a hypervisor took.
+    fn of(stat: &str) -> Option<Sums> {
+        let mut lines = stat.lines().take_while(|line| line.starts_with("cpu"));
+        let all: Vec<u64> = lines
+            .next()?
+            .strip_prefix("cpu ")?
+            .split_whitespace()
+            .map(|ticks| ticks.parse::<u64>().ok()?.checked_mul(10_000_000))
+            .collect::<Option<_>>()?;
+        let idle_ns = all.get(3)?.checked_add(*all.get(4)?)?;
+        Some(Sums { cpus: lines.count() as u64, idle_ns, stolen_ns: *all.get(7)? })
+    }
 }
 
 /// How old the process is at least, in nanoseconds. The system counts hundredths of a second, and this is at most one of
@@ -123,7 +169,19 @@ mod tests {
     fn the_machine_is_described() {
         assert!(machine().is_some_and(|machine| machine.cpus > 0));
         assert_eq!(["32K\n", "16M\n", "7", "x"].map(bytes), [Some(32 << 10), Some(16 << 20), Some(7), None]);
-        let stat = "cpu  78801 53507 19301 84251 401 0 75 215 0 0\ncpu0 1 2\n";
-        assert_eq!([stat, "cpu0 1", ""].map(stolen_ns_in), [Some(2_150_000_000), None, None]);
+    }
+
+    #[test]
+    fn what_others_used_is_what_remains() {
+        let stat = "cpu  78801 53507 19301 84251 401 0 75 215 0 0\ncpu0 1 2\ncpu1 1 2\nintr 5\n";
+        let sums = Sums { cpus: 2, idle_ns: 846_520_000_000, stolen_ns: 2_150_000_000 };
+        assert_eq!([stat, "cpu0 1", "cpu  1 2 3", ""].map(Sums::of), [Some(sums), None, None, None]);
+        let then = Census { at: Instant::now(), sums, own_ns: 1_000 };
+        let later =
+            Sums { idle_ns: sums.idle_ns + 40_000_000, stolen_ns: sums.stolen_ns + 10_000_000, ..sums };
+        let at = then.at + std::time::Duration::from_millis(100);
+        let now = Census { at, sums: later, own_ns: 90_001_000 };
+        assert_eq!(now.since(&then), Elsewhere { others_ns: 60_000_000, stolen_ns: 10_000_000 });
+        assert!(Census::now().is_some(), "Linux says all of this");
     }
 }

@@ -27,12 +27,14 @@ use crate::protocol::resolution::WatchList;
 use crate::system::affinity::{self, CpuSet};
 use crate::system::fault::{Fault, planted};
 use crate::system::primitive::{
-    AtomicBool, AtomicPtr, AtomicUsize, Thread, UnsafeCell, current_thread, park, yield_now,
+    AtomicBool, AtomicPtr, AtomicUsize, Deadline, Thread, UnsafeCell, current_thread, park, park_timeout,
+    yield_now,
 };
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::Duration;
 
 /// Where the receiver of a processor wakes up if it is asleep.
 #[derive(Clone, Copy)]
@@ -210,23 +212,16 @@ impl Carrier {
     }
 
     /// Waits this long to be given a processor. `None` if nothing was given meanwhile.
-    #[cfg(not(loom))]
-    pub(crate) fn receive_within(&self, time: std::time::Duration) -> Option<Option<NonNull<Baton>>> {
-        let start = std::time::Instant::now();
+    pub(crate) fn receive_within(&self, time: Duration) -> Option<Option<NonNull<Baton>>> {
+        let deadline = Deadline::after(time);
         loop {
             if let Some(received) = self.take_given() {
                 return Some(received);
             }
-            let left = time.checked_sub(start.elapsed())?;
+            let left = deadline.left()?;
             self.fall_asleep();
-            std::thread::park_timeout(left);
+            park_timeout(self.thread.get().expect("a waiting carrier has a thread"), left);
         }
-    }
-
-    /// The models have no time: the wait is over at once.
-    #[cfg(loom)]
-    pub(crate) fn receive_within(&self, _: std::time::Duration) -> Option<Option<NonNull<Baton>>> {
-        self.take_given()
     }
 
     /// Called on the carrier's own thread: notes that it is about to sleep.

@@ -150,20 +150,10 @@ impl Place {
     }
 }
 
+/// For models, whose jobs exist before the fork.
+#[cfg(loom)]
 impl Job {
-    /// A job in state *untouched*, which the caller is about to push at `pushed`.
-    #[inline(always)]
-    pub(crate) fn forked(exec: Exec, pushed: Pushed) -> Job {
-        Job {
-            exec,
-            pushed: AtomicPtr::new(pushed.slot()),
-            taken: UnsafeCell::new(MaybeUninit::uninit()),
-            carried: UnsafeCell::new(MaybeUninit::uninit()),
-        }
-    }
-
     /// A job that was not pushed yet.
-    #[cfg(loom)]
     pub(crate) fn unpushed(exec: Exec) -> Job {
         Job {
             exec,
@@ -174,9 +164,21 @@ impl Job {
     }
 
     /// Puts a job that nobody has seen into state *untouched*.
-    #[cfg(loom)]
     pub(crate) fn fork_at(&self, pushed: Pushed) {
         self.pushed.store(pushed.slot(), Relaxed);
+    }
+}
+
+impl Job {
+    /// A job in state *untouched*, which the caller is about to push at `pushed`.
+    #[inline(always)]
+    pub(crate) fn forked(exec: Exec, pushed: Pushed) -> Job {
+        Job {
+            exec,
+            pushed: AtomicPtr::new(pushed.slot()),
+            taken: UnsafeCell::new(MaybeUninit::uninit()),
+            carried: UnsafeCell::new(MaybeUninit::uninit()),
+        }
     }
 
     /// Where the job was pushed, if it is untouched. For the join, on the carrier that forked it, and under the lock.

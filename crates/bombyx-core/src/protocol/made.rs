@@ -13,7 +13,7 @@
 //!   thread does anything else. In the parent the maker goes on, and the child's copy of what it had made so far is unused.
 
 use crate::system::fault::{Fault, planted};
-use crate::system::primitive::{AtomicPtr, Spin};
+use crate::system::primitive::{AtomicPtr, Spin, const_fn};
 use std::ptr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -26,14 +26,10 @@ fn unfinished<T>() -> *mut T {
 }
 
 impl<T: Sync> Made<T> {
-    #[cfg(not(loom))]
-    pub(crate) const fn not_yet() -> Made<T> {
-        Made(AtomicPtr::new(ptr::null_mut()))
-    }
-
-    #[cfg(loom)]
-    pub(crate) fn not_yet() -> Made<T> {
-        Made(AtomicPtr::new(ptr::null_mut()))
+    const_fn! {
+        pub(crate) fn not_yet() -> Made<T> {
+            Made(AtomicPtr::new(ptr::null_mut()))
+        }
     }
 
     /// The thing, if it is finished.

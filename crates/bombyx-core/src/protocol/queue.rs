@@ -40,6 +40,11 @@ impl Queued {
     pub(crate) fn any(&self) -> bool {
         self.count.load(Relaxed) > 0
     }
+
+    /// Whether there seems to be more than one entry.
+    pub(crate) fn several(&self) -> bool {
+        self.count.load(Relaxed) > 1
+    }
 }
 
 /// See the module text. Every change is reported to the `Queued` that it is given.

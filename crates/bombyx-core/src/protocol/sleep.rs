@@ -47,7 +47,8 @@
 //! core that runs a thread of the process. So a pool leaves some time between two rounds, more on more cores
 //! ([`crate::machine::pool`]). If it is too early for a round, the pool does one of two other things, and both are as
 //! good as a round. A searcher that wants to rest becomes the sentry. Otherwise, a searcher that wants to rest or has
-//! found work wakes somebody.
+//! found work wakes somebody. Among private deques there are no sentries, so there a searcher that wants to rest too early
+//! wakes somebody, perhaps itself.
 //!
 //! # Private deques
 //!

@@ -97,7 +97,7 @@ const DUMMIES_PER_LOOK: usize = 8;
 /// Yields take at most one part in `SHARE + 1` of a processor's time.
 const SHARE: u64 = 4;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::thread::sleep;

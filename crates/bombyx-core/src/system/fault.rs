@@ -1,9 +1,12 @@
 //! Planted bugs. Each loom model comes with at least one fault that it must catch. A model that stays green with its
-//! fault planted proves nothing. In ordinary builds `planted` is the constant `false` and vanishes.
+//! fault planted proves nothing. In ordinary builds [`planted`] is always false, and vanishes.
+
+use crate::system::primitive::MODELLED;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// A bug that a model can plant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(loom), allow(dead_code))]
+#[allow(dead_code, reason = "only models plant them")]
 #[repr(usize)]
 pub(crate) enum Fault {
     /// The owner's side of the asymmetric barrier is missing when it pops.
@@ -162,22 +165,16 @@ pub(crate) enum Fault {
     KeepTheOldest,
 }
 
-#[cfg(not(loom))]
+static PLANTED: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this fault is planted. Outside of the models the compiler knows that none is.
 #[inline(always)]
-pub(crate) const fn planted(_: Fault) -> bool {
-    false
-}
-
-#[cfg(loom)]
-static PLANTED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-
-#[cfg(loom)]
 pub(crate) fn planted(fault: Fault) -> bool {
-    PLANTED.load(std::sync::atomic::Ordering::Relaxed) == fault as usize
+    MODELLED && PLANTED.load(Relaxed) == fault as usize
 }
 
 /// Plants `fault`, or none, in this process.
-#[cfg(all(loom, test))]
+#[allow(dead_code, reason = "only models call it")]
 pub(crate) fn plant(fault: Option<Fault>) {
-    PLANTED.store(fault.map_or(0, |fault| fault as usize), std::sync::atomic::Ordering::Relaxed);
+    PLANTED.store(fault.map_or(0, |fault| fault as usize), Relaxed);
 }

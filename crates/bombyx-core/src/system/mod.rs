@@ -5,7 +5,7 @@
 //! | file | has |
 //! |---|---|
 //! | `primitive.rs` | atomics, locks and parking: those of the standard library, or loom's |
-//! | `barrier.rs`, `together.rs` | the asymmetric barrier; barriers that several threads share |
+//! | `barrier/`, `together.rs` | the asymmetric barrier; barriers that several threads share |
 //! | `affinity.rs`, `topology.rs` | CPUs, and which of them are close to each other |
 //! | `clock.rs`, `rng.rs` | clocks, random numbers |
 //! | `board.rs` | memory that other processes can read |
@@ -15,9 +15,7 @@
 
 pub(crate) mod affinity;
 pub(crate) mod barrier;
-#[cfg(not(loom))]
 pub(crate) mod board;
-#[cfg(not(loom))]
 pub(crate) mod clock;
 pub(crate) mod fault;
 pub(crate) mod guard;

@@ -9,10 +9,25 @@ pub(crate) use side::*;
 #[cfg(not(loom))]
 mod side {
     pub(crate) use std::hint::spin_loop;
-    pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
+    pub(crate) use std::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, compiler_fence, fence,
+    };
     pub(crate) use std::sync::{Mutex, MutexGuard, TryLockError};
     pub(crate) use std::thread::{Thread, current as current_thread, yield_now};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
+
+    /// Whether this is the build for the models.
+    pub(crate) const MODELLED: bool = false;
+
+    /// A function that makes a static, so it is `const` here.
+    macro_rules! const_fn {
+        ($visibility:vis fn $($rest:tt)*) => { $visibility const fn $($rest)* };
+    }
+    pub(crate) use const_fn;
+
+    /// Only models need a place where threads may change turns.
+    #[inline(always)]
+    pub(crate) fn change_turns() {}
 
     /// Parks the calling thread, whose handle is `thread`, until it is unparked (or for no reason).
     pub(crate) fn park(thread: &Thread) {
@@ -24,6 +39,23 @@ mod side {
     pub(crate) fn park_timeout(thread: &Thread, time: Duration) {
         debug_assert_eq!(thread.id(), current_thread().id());
         std::thread::park_timeout(time);
+    }
+
+    /// A moment in the future.
+    pub(crate) struct Deadline {
+        start: Instant,
+        time: Duration,
+    }
+
+    impl Deadline {
+        pub(crate) fn after(time: Duration) -> Deadline {
+            Deadline { start: Instant::now(), time }
+        }
+
+        /// How long it is until then. `None` if the moment has passed.
+        pub(crate) fn left(&self) -> Option<Duration> {
+            self.time.checked_sub(self.start.elapsed())
+        }
     }
 
     /// Lets others run for a while. For a caller that may wait long and cannot be woken.
@@ -60,8 +92,61 @@ mod side {
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
     pub(crate) use loom::thread::{yield_now, yield_now as nap};
-    use std::sync::Arc;
+    use std::cell::Cell;
     pub(crate) use std::sync::TryLockError;
+    use std::sync::{Arc, atomic::Ordering};
+    use std::time::Duration;
+
+    pub(crate) const MODELLED: bool = true;
+
+    /// Loom's atomics cannot be made in constants.
+    macro_rules! const_fn {
+        ($($function:tt)*) => { $($function)* };
+    }
+    pub(crate) use const_fn;
+
+    /// A place where threads may change turns. Of two accesses to a word loom reorders only neighbours. So it overlooks the
+    /// race of a load with another thread's store if that thread has loaded the word in between.
+    pub(crate) fn change_turns() {
+        loom::lazy_static! {
+            static ref TURN: AtomicUsize = AtomicUsize::new(0);
+        }
+        TURN.fetch_add(1, Ordering::Relaxed);
+    }
+
+    thread_local! {
+        /// Set for the test that the calling thread runs. Loom runs all threads of a model on one thread.
+        static WEAK: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Whether the light barrier is nothing from now on, and the heavy one reaches no processor that relies on it.
+    pub(crate) fn set_weak(weak: bool) {
+        WEAK.set(weak);
+    }
+
+    pub(crate) fn is_weak() -> bool {
+        WEAK.get()
+    }
+
+    /// Stands for the light barrier, which pairs with a heavy one: see [`crate::system::barrier`].
+    pub(crate) fn compiler_fence(order: Ordering) {
+        if !is_weak() {
+            fence(order);
+        }
+    }
+
+    /// Always in the past.
+    pub(crate) struct Deadline;
+
+    impl Deadline {
+        pub(crate) fn after(_: Duration) -> Deadline {
+            Deadline
+        }
+
+        pub(crate) fn left(&self) -> Option<Duration> {
+            None
+        }
+    }
 
     #[derive(Clone)]
     pub(crate) struct Thread(Arc<Notify>);
@@ -80,7 +165,7 @@ mod side {
         thread.0.wait();
     }
 
-    pub(crate) fn park_timeout(thread: &Thread, _: std::time::Duration) {
+    pub(crate) fn park_timeout(thread: &Thread, _: Duration) {
         park(thread);
     }
 }

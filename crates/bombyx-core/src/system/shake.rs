@@ -2,24 +2,18 @@
 //! shaken` (`scripts/stress-read-write`), [`shake`] now and then wastes a random time, so that rare interleavings
 //! occur. In every other build it does nothing.
 
-/// Perhaps wastes some time.
-#[cfg(not(any(loom, shaken)))]
-#[inline(always)]
-pub(crate) fn shake() {}
+use crate::system::primitive::change_turns;
 
-/// Under loom, a place where threads may change turns. Of two accesses to a word loom reorders only neighbours. So it
-/// overlooks the race of a load with another thread's store if that thread has loaded the word in between.
-#[cfg(loom)]
+/// Perhaps wastes some time. In a model, a place where threads may change turns.
+#[inline(always)]
 pub(crate) fn shake() {
-    loom::lazy_static! {
-        static ref TURN: loom::sync::atomic::AtomicUsize = loom::sync::atomic::AtomicUsize::new(0);
-    }
-    TURN.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    change_turns();
+    #[cfg(shaken)]
+    waste_time();
 }
 
-/// Perhaps wastes some time.
-#[cfg(all(shaken, not(loom)))]
-pub(crate) fn shake() {
+#[cfg(shaken)]
+fn waste_time() {
     use crate::system::rng::Rng;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use std::time::Duration;

@@ -16,7 +16,7 @@
 //! A child of fork(2) has only the thread that forked, and that thread was not issuing a barrier ([`Together::reset`]).
 
 use crate::system::fault::{Fault, planted};
-use crate::system::primitive::{AtomicBool, AtomicUsize, Spin, fence};
+use crate::system::primitive::{AtomicBool, AtomicUsize, Spin, const_fn, fence};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// See the module text.
@@ -31,23 +31,15 @@ pub(crate) struct Together {
     running: AtomicBool,
 }
 
-/// The barriers of this process.
-#[cfg(not(loom))]
-pub(crate) static PROCESS: Together = Together {
-    begun: AtomicUsize::new(0),
-    ended: AtomicUsize::new(0),
-    reached: AtomicBool::new(false),
-    running: AtomicBool::new(false),
-};
-
 impl Together {
-    #[cfg(loom)]
-    pub(crate) fn new() -> Together {
-        Together {
-            begun: AtomicUsize::new(0),
-            ended: AtomicUsize::new(0),
-            reached: AtomicBool::new(false),
-            running: AtomicBool::new(false),
+    const_fn! {
+        pub(crate) fn new() -> Together {
+            Together {
+                begun: AtomicUsize::new(0),
+                ended: AtomicUsize::new(0),
+                reached: AtomicBool::new(false),
+                running: AtomicBool::new(false),
+            }
         }
     }
 
@@ -83,7 +75,6 @@ impl Together {
     }
 
     /// The calling thread is the only one of a child process.
-    #[cfg(not(loom))]
     pub(crate) fn reset(&self) {
         self.running.store(false, Relaxed);
     }

@@ -49,7 +49,7 @@ pub(super) static TABLES: &[Micro] = &[
     },
     Micro {
         name: "ticks",
-        about: "processor time of 500 ticks, one each 2 ms, of 8 leaves of 20 µs",
+        about: "processor time of 500 ticks, one each 2 ms, of 8 leaves of 20 µs; and of pools with nothing to do",
         rounds: 3,
         measure: ticks,
     },
@@ -132,18 +132,21 @@ impl Caller {
         items: usize,
         measure: &dyn Fn(&mut dyn FnMut()) -> f64,
     ) -> Option<f64> {
+        // Each contender has closures of its own, as in a program. A closure that several loops share is not inlined if it
+        // is large, and then none of these loops is vectorised.
         let add = u64::wrapping_add;
-        let map = |i: usize| body::<STEPS>(i as u64);
         match self {
             Self::Serial => Some(measure(&mut || serial_loop::<STEPS>(0, items))),
             Self::Bombyx(pool) => Some(measure(&mut || {
                 let n = black_box(items);
+                let map = |i: usize| body::<STEPS>(i as u64);
                 black_box(pool.run(|| bombyx::map_reduce(0..n, map, || 0, add)));
             })),
             #[cfg(feature = "peers")]
             Self::Rayon(pool) => Some(measure(&mut || {
                 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
                 let n = black_box(items);
+                let map = |i: usize| body::<STEPS>(i as u64);
                 black_box(pool.install(|| (0..n).into_par_iter().map(map).reduce(|| 0, add)));
             })),
             Self::TwoThreads => {
@@ -422,6 +425,14 @@ fn ticks(setup: &Setup) -> Result<Outcome> {
     })?;
     let measured = case.entry("bombyx", 2).map(Entry::median);
     outcome.bars.push(Bar::seconds(format!("processor time beside a leaf of {seconds} s"), measured, 0.005));
+    outcome.cases.push(case);
+    let seconds = setup.pick("0.1", "2");
+    let about = "processor time after regions of 16 leaves of 0.2 µs, 200 µs apart";
+    let case = in_processes("idle after short regions", about, (setup.rounds, 2), |runtime| {
+        Child::start(&["quiet", runtime, "2", seconds])?.sample()
+    })?;
+    let measured = case.entry("bombyx", 2).map(Entry::median);
+    outcome.bars.push(Bar::seconds(format!("idle for {seconds} s after short regions"), measured, 0.005));
     outcome.cases.push(case);
     Ok(outcome)
 }

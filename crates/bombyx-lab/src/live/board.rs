@@ -1,7 +1,7 @@
 //! The board of another process. Any process can make a file with the name of a board, so this module believes nothing in it:
 //! it checks every number before it uses it.
 
-use bombyx_base::live::{self, head, pool, slot};
+use bombyx_base::live::{self, head, pool, site, slot};
 use bombyx_base::trace::State;
 use serde::Serialize;
 use std::fs::File;
@@ -72,6 +72,13 @@ pub(super) struct Pool {
     /// Its entry, and the slot of its first processor.
     entry: usize,
     first: usize,
+}
+
+/// What the holder of a processor runs. The name of the closure and the address of its code, each 0 if it is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Running {
+    pub(super) name: u64,
+    pub(super) code: u64,
 }
 
 /// See the module text.
@@ -175,11 +182,24 @@ impl Board {
             .map(|figure| if figure > u64::from(u32::MAX) { 0 } else { figure })
     }
 
-    /// What a processor does, and the word that names the closure that it runs.
-    pub(super) fn processor(&self, pool: &Pool, index: usize) -> (Doing, u64) {
+    /// What a processor does, and which closure it runs.
+    pub(super) fn processor(&self, pool: &Pool, index: usize) -> (Doing, Running) {
         let at = live::slot_at(pool.first + index);
         let word = |word: usize| self.words[at + word].load(Relaxed);
-        (Doing::from_words(word(slot::STATE), word(slot::WAITS)), word(slot::CLOSURE))
+        let doing = Doing::from_words(word(slot::STATE), word(slot::WAITS));
+        let (code, name) = (word(slot::CODE), word(slot::CLOSURE));
+        // Otherwise the two are of different closures: it has just begun another one.
+        let running = if word(slot::CODE) == code { Running { name, code } } else { Running::default() };
+        (doing, running)
+    }
+
+    /// Where the closures that this code runs are forked: the word that names the file, and the line. `None` if the program
+    /// has not told.
+    pub(super) fn site(&self, code: u64) -> Option<(u64, u64)> {
+        let code_at = |&at: &usize| self.words[at + site::CODE].load(Acquire);
+        // An entry never goes, so behind a free one there is nothing.
+        let at = live::sites_of(code).take_while(|at| code_at(at) != 0).find(|at| code_at(at) == code)?;
+        Some((self.words[at + site::FILE].load(Relaxed), self.words[at + site::LINE].load(Relaxed)))
     }
 
     /// A counter of a processor, if there is one of this name.
@@ -249,7 +269,8 @@ mod tests {
                 assert!(board.has(&pool));
                 board.figures(&pool);
                 for index in 0..pool.processors {
-                    board.processor(&pool, index);
+                    let (_, running) = board.processor(&pool, index);
+                    board.site(running.code);
                     assert_eq!(board.counter(&pool, index, "steals"), Some(word));
                     assert_eq!(board.counter(&pool, index, "other"), None);
                 }

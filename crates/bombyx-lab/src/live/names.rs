@@ -1,7 +1,7 @@
-//! The names of closures. The board says where in the program's memory a name is. Names never change, so they are in the
-//! file of the program, and the system says where: `/proc/PID/maps`.
+//! The names of closures and of source files. The board says where in the program's memory a name is. Names never change, so
+//! they are in the file of the program, and the system says where: `/proc/PID/maps`.
 
-use bombyx_base::live;
+use bombyx_base::{is_of_rayon, live};
 use bombyx_trace::short_name;
 use std::collections::HashMap;
 use std::fs::{self, Metadata, OpenOptions};
@@ -31,8 +31,18 @@ impl Names {
         Self { process, mapped: Vec::new(), known: HashMap::new() }
     }
 
-    /// The name that this word of the board stands for, if it can be found.
+    /// The name of a closure that this word of the board stands for, if it can be found.
     pub(super) fn name(&mut self, word: u64) -> Option<String> {
+        self.text(word).map(|full| short_name(&full))
+    }
+
+    /// The file and the line of a fork site. `None` in rayon's files, which say nothing about the program.
+    pub(super) fn site(&mut self, (file, line): (u64, u64)) -> Option<String> {
+        let file = self.text(file).filter(|file| !is_of_rayon(file))?;
+        Some(format!("{file}:{line}"))
+    }
+
+    fn text(&mut self, word: u64) -> Option<String> {
         if let Some(known) = self.known.get(&word) {
             return known.clone();
         }
@@ -40,9 +50,9 @@ impl Names {
         if !self.mapped.iter().any(|part| (part.begin..part.end).contains(&address)) {
             self.mapped = mapped(self.process);
         }
-        let name = self.read(address, length.min(LONGEST)).map(|full| short_name(&full));
-        self.known.insert(word, name.clone());
-        name
+        let text = self.read(address, length.min(LONGEST));
+        self.known.insert(word, text.clone());
+        text
     }
 
     fn read(&self, address: u64, length: usize) -> Option<String> {
@@ -108,5 +118,8 @@ mod tests {
         assert_eq!(names.name(live::closure(here.as_ptr().addr() as u64, here.len())), None);
         assert_eq!(names.name(live::closure(8, 8)), None);
         assert_eq!(Names::of(u32::MAX).name(word), None);
+        let file = |file: &'static str| (live::closure(file.as_ptr().addr() as u64, file.len()), 7);
+        assert_eq!(names.site(file("src/sort.rs")).as_deref(), Some("src/sort.rs:7"));
+        assert_eq!(names.site(file("vendor/rayon/src/slice/sort.rs")), None);
     }
 }

@@ -1,9 +1,9 @@
 //! Many short looks at a board, and what they say about a time: the share that each processor spends busy, searching,
-//! resting, and so on; what is counted per second; and which closures run.
+//! resting, and so on; what is counted per second; and which closures run, from which fork sites.
 //!
 //! Shares are estimates: the share of the looks that found a processor in a state. The program takes no part in that.
 
-use super::board::{Board, Doing, Pool};
+use super::board::{Board, Doing, Pool, Running};
 use super::names::Names;
 use super::process::{CannotLook, Process};
 use serde::{Serialize, Serializer};
@@ -64,6 +64,8 @@ pub struct ProcessorReading {
     pub now: Doing,
     /// The closure that it ran then, if that is known.
     pub closure: Option<String>,
+    /// Where that closure was forked, spawned or called: file and line, if that is known.
+    pub site: Option<String>,
     /// The share of the looks that found it busy, helping and so on, in the order of [`Doing::ALL`].
     #[serde(serialize_with = "by_name")]
     pub shares: [f64; 6],
@@ -94,6 +96,8 @@ fn by_name<S: Serializer>(shares: &[f64; 6], to: S) -> Result<S::Ok, S::Error> {
 pub struct ClosureReading {
     /// Its name; none if it is not known.
     pub name: Option<String>,
+    /// Where it is forked, spawned or called: file and line; none if it is not known.
+    pub site: Option<String>,
     /// The share of the busy time that it had.
     pub share: f64,
 }
@@ -107,7 +111,7 @@ struct Found {
     /// The looks at each processor, by what it did.
     looks: Vec<[u64; 6]>,
     /// The looks that found a closure running.
-    closures: HashMap<u64, u64>,
+    closures: HashMap<Running, u64>,
     /// The counters at the last reading, and when that was.
     counted: Vec<[u64; 3]>,
     since: Instant,
@@ -153,10 +157,10 @@ impl Watch {
             });
             // The number of its processors may be torn, if the pool has just begun.
             for (index, looks) in found.looks.iter_mut().enumerate() {
-                let (doing, closure) = board.processor(&found.pool, index);
+                let (doing, running) = board.processor(&found.pool, index);
                 looks[doing as usize] += 1;
                 if matches!(doing, Doing::Busy | Doing::Helping) {
-                    *found.closures.entry(closure).or_default() += 1;
+                    *found.closures.entry(running).or_default() += 1;
                 }
             }
         }
@@ -195,11 +199,12 @@ impl Found {
             after[index][which].wrapping_sub(self.counted[index][which]) as f64 / seconds
         };
         let processor = |index: usize| {
-            let (doing, closure) = board.processor(&self.pool, index);
+            let (doing, running) = board.processor(&self.pool, index);
             let total = self.looks[index].iter().sum::<u64>().max(1) as f64;
             ProcessorReading {
                 now: doing,
-                closure: names.name(closure),
+                closure: names.name(running.name),
+                site: board.site(running.code).and_then(|site| names.site(site)),
                 shares: self.looks[index].map(|looks| looks as f64 / total),
                 steals_per_second: rate(index, 0),
                 hand_overs_per_second: rate(index, 1),
@@ -220,7 +225,7 @@ impl Found {
             hand_overs_per_second: all(1),
             sleeps_per_second: all(2),
             processors,
-            closures: ranked(&self.closures, names),
+            closures: ranked(&self.closures, board, names),
         };
         self.looks.fill([0; 6]);
         self.closures.clear();
@@ -229,16 +234,18 @@ impl Found {
     }
 }
 
-/// The closures with their names, the most frequent first.
-fn ranked(closures: &HashMap<u64, u64>, names: &mut Names) -> Vec<ClosureReading> {
+/// The closures with their names and sites, the most frequent first.
+fn ranked(closures: &HashMap<Running, u64>, board: &Board, names: &mut Names) -> Vec<ClosureReading> {
     let total = closures.values().sum::<u64>().max(1) as f64;
-    let mut shares: BTreeMap<Option<String>, u64> = BTreeMap::new();
-    for (&closure, looks) in closures {
-        *shares.entry(names.name(closure)).or_default() += looks;
+    let mut shares: BTreeMap<(Option<String>, Option<String>), u64> = BTreeMap::new();
+    for (running, looks) in closures {
+        let site = board.site(running.code).and_then(|site| names.site(site));
+        *shares.entry((site, names.name(running.name))).or_default() += looks;
     }
-    let reading = |(name, looks)| ClosureReading { name, share: looks as f64 / total };
+    let reading = |((site, name), looks)| ClosureReading { name, site, share: looks as f64 / total };
     let mut readings: Vec<_> = shares.into_iter().map(reading).collect();
-    readings.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
+    // Equal shares stay in the order of their sites and names.
+    readings.sort_by(|a, b| b.share.total_cmp(&a.share));
     readings
 }
 
@@ -250,6 +257,7 @@ fn counted(board: &Board, pool: &Pool) -> Vec<[u64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Barrier;
 
     /// This process looks at itself.
     #[test]
@@ -260,6 +268,7 @@ mod tests {
             reading.pools.iter().filter(|pool| pool.processors.len() == processors).count()
         };
         assert!(has(&watch.reading(), 3) >= 1);
+        let line = line!() + 1;
         let busy = pool.run(|| {
             (0..10).for_each(|_| watch.look());
             watch.reading()
@@ -274,11 +283,45 @@ mod tests {
                 })
         });
         let seen = seen.unwrap_or_else(|| panic!("{busy:?}"));
+        let here = |line| Some(format!("{}:{line}", file!()));
+        assert!(seen.closures.iter().any(|closure| closure.site == here(line)), "{seen:?}");
         for processor in &seen.processors {
             assert!((processor.shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         }
         let number = seen.pool;
         drop(pool);
         assert!(watch.reading().pools.iter().all(|pool| pool.pool != number));
+    }
+
+    /// The halves of the join run at the same time, so one of them is stolen. The program shows its site before anybody can
+    /// steal it. The spawned closure runs on its spawner's processor, whose first spawn has attended.
+    #[test]
+    fn closures_that_run_have_their_fork_sites() {
+        let pool = bombyx::Pool::builder().processors(2).build().unwrap();
+        let mut watch = Watch::begin(Process::find(std::process::id()).unwrap()).unwrap();
+        let sites = |watch: &mut Watch| {
+            (0..10).for_each(|_| watch.look());
+            let reading = watch.reading();
+            let closures = reading.pools.into_iter().flat_map(|pool| pool.closures);
+            closures.filter_map(|closure| closure.site).collect::<Vec<_>>()
+        };
+        let both = Barrier::new(2);
+        let first = || {
+            both.wait();
+            let seen = sites(&mut watch);
+            both.wait();
+            seen
+        };
+        let second = || {
+            both.wait();
+            both.wait();
+        };
+        let line = line!() + 1;
+        let (seen, ()) = pool.run(|| bombyx::join(first, second));
+        assert!(seen.contains(&format!("{}:{line}", file!())), "{seen:?}");
+        let mut seen = Vec::new();
+        pool.run(|| bombyx::scope(|s| s.spawn(|_| seen = sites(&mut watch))));
+        let line = line!() - 1;
+        assert!(seen.contains(&format!("{}:{line}", file!())), "{seen:?}");
     }
 }

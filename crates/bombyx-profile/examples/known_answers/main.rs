@@ -8,7 +8,11 @@
 //! Each program is profiled as `bombyx profile -p` does: on P processors, and once more on one, or on all CPUs if P is one.
 //! A profile is right if two things hold. Its parallelism is in the known range, with both runs and with the first run
 //! alone (unless processors disturb each other there). And its first sentence about the program, after sentences about the
-//! machine, names the fault. `scripts/known-answers` also builds the programs on rayon's interface.
+//! machine, names the fault. `scripts/known-answers` also builds the programs on rayon's interface. There, a third thing must
+//! hold: all forks have lines of the program, although they are inside rayon.
+//!
+//! A hypervisor can stop all CPUs for some milliseconds, and the system does not count that. In a profile it looks like work.
+//! So a profile with too little parallelism is taken once more. The table marks it with "again".
 //!
 //! A program counts its work in steps of a fixed computation, not in time. So it does the same on a busy machine.
 
@@ -81,6 +85,20 @@ impl Program {
     fn disturbs(&self) -> bool {
         use Rule::{Blocked, Lock, Memory, Sharing, Unseen};
         matches!(self.fault, Lock | Sharing | Memory | Blocked | Unseen)
+    }
+
+    /// The parallelisms that must be right: that of the first run alone, unless processors disturb each other, and the reported
+    /// one.
+    fn parallelisms(&self, profile: &Profile) -> Vec<f64> {
+        let reported = Scaling::of(profile).parallelism();
+        if self.disturbs() { vec![reported] } else { vec![profile.parallelism(), reported] }
+    }
+
+    /// Whether all forks have lines of the program. Those of Bombyx's own interface always do.
+    fn has_lines(&self, profile: &Profile) -> bool {
+        let mut sites = profile.sites.iter().filter(|site| site.forks_here());
+        !self.name.starts_with("rayon:")
+            || sites.all(|site| site.line > 0 && site.file.ends_with("known/src/main.rs"))
     }
 
     fn command(&self, processors: u32) -> Command {
@@ -182,19 +200,24 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 /// What the profiler says. Returns whether all of it is right.
 fn answers(programs: &[Program], say: bool) -> Result<bool, Box<dyn Error>> {
     println!("program              P           true   this run   reported  fault            said");
-    let (mut right, mut all) = (0, 0);
+    let (mut right, mut all, mut twice) = (0, 0, 0);
     for program in programs {
         for processors in [1, 2, 16] {
-            let profile = program.profiled_twice(processors)?;
+            let mut profile = program.profiled_twice(processors)?;
+            let again = program.parallelisms(&profile).iter().any(|it| it < program.parallelism.start());
+            if again {
+                twice += 1;
+                profile = program.profiled_twice(processors)?;
+            }
             let advice = advise(&profile, cpus());
             let rules: Vec<Rule> = advice.iter().take(3).map(|advice| advice.rule).collect();
             let (own, reported) = (profile.parallelism(), Scaling::of(&profile).parallelism());
-            let inside = program.parallelism.contains(&reported)
-                && (program.disturbs() || program.parallelism.contains(&own));
+            let inside = program.parallelisms(&profile).iter().all(|it| program.parallelism.contains(it));
             let about_machine = program.fault.is_about_machine();
             let first = advice.iter().find(|advice| about_machine || !advice.rule.is_about_machine());
             let says = SAYS.iter().find(|(name, _)| *name == program.name).map_or("", |(_, says)| says);
             let is_right = inside
+                && program.has_lines(&profile)
                 && first.is_some_and(|first| first.rule == program.fault)
                 && advice.iter().take(3).any(|advice| advice.text.contains(says));
             right += usize::from(is_right);
@@ -202,9 +225,10 @@ fn answers(programs: &[Program], say: bool) -> Result<bool, Box<dyn Error>> {
             let (low, high) = (program.parallelism.start(), program.parallelism.end());
             let range = if *high >= 1e9 { format!("≥ {low}") } else { format!("{low} – {high}") };
             println!(
-                "{:<18} {processors:>3}  {range:>13}  {own:>9.1}  {reported:>9.1}  {:<15}  {}  {}",
+                "{:<18} {processors:>3}  {range:>13}  {own:>9.1}  {reported:>9.1}  {:<15}  {}{}  {}",
                 program.name,
                 format!("{:?}", program.fault),
+                if again { "again, " } else { "" },
                 if is_right { "right:" } else { "WRONG:" },
                 rules.iter().map(|rule| format!("{rule:?}")).collect::<Vec<_>>().join(", ")
             );
@@ -213,7 +237,7 @@ fn answers(programs: &[Program], say: bool) -> Result<bool, Box<dyn Error>> {
             }
         }
     }
-    println!("\n{} programs, {right} of {all} profiles right", programs.len());
+    println!("\n{} programs, {right} of {all} profiles right, {twice} of them taken again", programs.len());
     Ok(right == all)
 }
 

@@ -6,6 +6,7 @@
 //! Each [`Rule`] (`rules.rs`) looks at one thing, and speaks only if it matters. If no rule speaks, the advice says that
 //! nothing limits the program.
 
+mod machine;
 mod rules;
 mod words;
 

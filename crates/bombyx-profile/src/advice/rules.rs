@@ -1,5 +1,6 @@
 //! The rules of [`super::advise`]. The thresholds are constants with their reasons.
 
+use super::machine::{self, MUCH_DELAYED};
 use super::words::{count, decimal, percent, place, range, time};
 use super::{Advice, Gain, LITTLE, Rule};
 use crate::comparison::{Cause, Comparison};
@@ -25,10 +26,6 @@ const HEAVY_BURDEN: f64 = 2.0;
 /// Share of the whole time outside all pools that is worth mentioning, and the least time: a process needs some to begin.
 const MUCH_OUTSIDE: f64 = 0.1;
 const LEAST_OUTSIDE_NS: f64 = 2_000_000.0;
-/// Share of the strands' time without a CPU that is worth mentioning.
-const MUCH_DELAYED: f64 = 0.1;
-/// Share of the CPUs' time that a hypervisor may take.
-const MUCH_STOLEN: f64 = 0.05;
 /// A place is named if its longest piece is this many times as long as the mean.
 const MUCH_LONGER: f64 = 4.0;
 /// Share of the span above which a single place is named.
@@ -60,7 +57,7 @@ impl<'a> Look<'a> {
 
     /// What there is to say about the machine.
     pub(super) fn machine(&self) -> Vec<Advice> {
-        self.machine_busy().into_iter().collect()
+        machine::advice(self.profile).into_iter().collect()
     }
 
     /// What all rules say.
@@ -78,7 +75,7 @@ impl<'a> Look<'a> {
         let said = said || blocked.is_some() || waiting.is_some() || self.profile.forks == 0;
         let low = if said { None } else { self.low_parallelism() };
         let one_each = [
-            self.machine_busy(),
+            machine::advice(self.profile),
             self.no_forks(),
             self.short_runs(),
             self.outside(),
@@ -141,42 +138,6 @@ impl<'a> Look<'a> {
     /// for one another, and what a steal costs cannot be measured.
     fn is_disturbed(&self) -> bool {
         self.scaling.disturbed >= MUCH_DELAYED
-    }
-
-    fn machine_busy(&self) -> Option<Advice> {
-        let share = |profile: &Profile| {
-            // The work is without the profiler's own time, which is delayed like the rest.
-            let busy: f64 = profile.per_processor.iter().map(|times| times.busy_ns as f64).sum();
-            let delayed = profile.delayed_ns as f64;
-            delayed / busy.max(profile.work_ns as f64 + delayed).max(1.0)
-        };
-        let crowded = |profile: &Profile| profile.machine.is_some_and(|it| profile.processors > it.cpus);
-        // Alone or in company, whichever run was disturbed more and not by itself.
-        let runs = [Some(self.profile), self.profile.companion.as_deref()].into_iter().flatten();
-        let (quiet, loud): (Vec<_>, Vec<_>) = runs.partition(|profile| crowded(profile));
-        let delayed = loud.iter().map(|profile| share(profile)).fold(0.0, f64::max);
-        let stolen = loud.iter().filter_map(|profile| stolen(profile)).fold(0.0, f64::max);
-        if delayed >= MUCH_DELAYED || stolen >= MUCH_STOLEN {
-            let (who, share) = if delayed >= stolen {
-                ("the machine was busy with something else: the program's threads waited for a CPU", delayed)
-            } else {
-                ("the machine is a virtual one, and its CPUs were taken away", stolen)
-            };
-            let text = format!(
-                "{who} {} of the time; work and span are without that time, but measure speedups again when it is idle",
-                percent(share)
-            );
-            return Some(Advice { rule: Rule::MachineBusy, text, share: Some(share), gain: None });
-        }
-        let crowd = quiet.into_iter().find(|profile| share(profile) >= MUCH_DELAYED)?;
-        let (cpus, share) = (crowd.machine?.cpus, share(crowd));
-        let text = format!(
-            "{} processors share {}: threads waited for a CPU {} of the time; work and span are without that time",
-            crowd.processors,
-            if cpus == 1 { "one CPU".to_owned() } else { format!("{cpus} CPUs") },
-            percent(share)
-        );
-        Some(Advice { rule: Rule::Oversubscribed, text, share: Some(share), gain: None })
     }
 
     // ---- Outside of pools -----------------------------------------------------------------------------
@@ -251,25 +212,28 @@ impl<'a> Look<'a> {
 
     fn long_piece(&self) -> Option<Advice> {
         let site = self.alone.sites_by_span().into_iter().find(|site| site.longest_ns > 0)?;
-        let share = self.alone.share_of_span(site.longest_ns);
+        // What interrupts a strand in one run hardly does so in the other.
+        let longest_ns =
+            self.comparison.map_or(site.longest_ns, |comparison| comparison.least_longest_ns(site));
+        let share = self.alone.share_of_span(longest_ns);
         // One closure more than forks.
-        let others = site.work_ns.saturating_sub(site.longest_ns) as f64 / site.forks.max(1) as f64;
-        let uneven = site.forks > 1 && site.longest_ns as f64 > MUCH_LONGER * others;
+        let others = site.work_ns.saturating_sub(longest_ns) as f64 / site.forks.max(1) as f64;
+        let uneven = site.forks > 1 && longest_ns as f64 > MUCH_LONGER * others;
         if self.parallelism >= SLACK * self.cores || share < 0.5 || !uneven {
             return None;
         }
-        let gain = self.without("if it were split", 0.0, site.longest_ns as f64 - others);
+        let gain = self.without("if it were split", 0.0, longest_ns as f64 - others);
         gain.filter(|gain| gain.factor >= LITTLE)?;
         let text = format!(
             "one piece of {} takes {}, {} of the span, and the others {} on average: split it, or begin with it \
              (parallelism {})",
             place(site),
-            time(site.longest_ns as f64),
+            time(longest_ns as f64),
             percent(share),
             time(others),
             decimal(self.parallelism)
         );
-        let share = site.longest_ns as f64 / self.alone.work_ns.max(1) as f64;
+        let share = longest_ns as f64 / self.alone.work_ns.max(1) as f64;
         Some(Advice { rule: Rule::LongPiece, text, share: Some(share), gain })
     }
 
@@ -398,7 +362,7 @@ impl<'a> Look<'a> {
             Advice { rule, text, share: Some(share), gain: self.gain(condition, without(growth.excess_ns)) }
         };
         // If the machine was busy, caches were not ours alone.
-        let doubtful = self.is_disturbed();
+        let doubtful = machine::is_busy(self.profile);
         let believed = comparison.sites().into_iter().filter(|growth| !doubtful || growth.factor >= 1.5);
         believed.map(say).collect()
     }
@@ -566,7 +530,7 @@ impl<'a> Look<'a> {
         let why = match () {
             () if alone.max(inside) <= LITTLE * likely(self.scaling) => "steals and hand-overs cost time",
             () if inside > alone => "the code outside of pools is serial",
-            () if self.is_disturbed() => {
+            () if machine::is_busy(self.profile) => {
                 "beside others strands took longer, on a busy machine; measure again when it is idle"
             }
             () => "strands take longer beside others",
@@ -581,12 +545,4 @@ impl<'a> Look<'a> {
 /// before and after a change, can be compared.
 fn unmeasured(scaling: Scaling) -> Scaling {
     Scaling { growth: scaling.growth.map(|growth| Beside { speedup: None, ..growth }), ..scaling }
-}
-
-/// The share of the CPUs' time that a hypervisor took while the program ran.
-fn stolen(profile: &Profile) -> Option<f64> {
-    let all = profile.elapsed_ns() as f64 * f64::from(profile.machine?.cpus);
-    // The system counts in hundredths of a second.
-    let stolen = profile.usage?.stolen_ns as f64;
-    (stolen >= 5e7 && all > 0.0).then(|| stolen / all)
 }

@@ -204,8 +204,8 @@ where
         (sum, range, pace)
     }
 
-    /// Runs one block, and takes it off the front of the range. Separate, so that the compiler sees one plain loop.
-    #[inline(never)]
+    /// Runs one block, and takes it off the front of the range.
+    #[inline]
     fn block(&self, range: &mut Range<usize>, sum: T, pace: &mut Pace) -> T {
         let block = range.start..range.start + pace.block.min(range.len());
         range.start = block.end;
@@ -215,7 +215,9 @@ where
         sum
     }
 
-    #[inline]
+    /// A plain loop, and the only place that calls `map`. A closure with one caller is inlined here even if it is large,
+    /// so the compiler can vectorise the loop.
+    #[inline(never)]
     fn serial(&self, range: Range<usize>, first: T) -> T {
         let mut sum = first;
         for position in range {

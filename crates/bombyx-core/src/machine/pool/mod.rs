@@ -149,7 +149,7 @@ unsafe impl Send for PoolRef {}
 unsafe impl Sync for PoolRef {}
 
 impl PoolCore {
-    /// A new pool. All processors are idle, and there is one carrier for each.
+    /// A new pool. All processors are idle.
     pub(crate) fn new(config: Config) -> io::Result<Arc<PoolCore>> {
         let pool = PoolCore::without_carriers(config);
         pool.start_carriers().map(|()| Arc::clone(&pool)).inspect_err(|_| pool.shut_down())
@@ -242,8 +242,14 @@ impl PoolCore {
         self
     }
 
+    /// Starts the carriers that a new pool needs at once.
+    ///
+    /// A pool that lends its processors to callers starts one. The others start when there is work for them
+    /// ([`PoolCore::wake`]). So a short program pays for the threads that it uses, and not for one per processor. A pool
+    /// starts all at once if only they can run what callers bring, or if somebody counts their handlers.
     fn start_carriers(&self) -> io::Result<()> {
-        for _ in 0..self.in_service() {
+        let on_demand = self.config.lends && !self.handlers().are_per_thread();
+        for _ in 0..if on_demand { 1 } else { self.in_service() } {
             let mut shared = lock(&self.shared);
             let carrier = self.start_carrier(&mut shared)?;
             if let Some(carrier) = carrier.filter(|_| !self.has_fixed_threads()) {

@@ -45,6 +45,11 @@ impl PoolCore {
         self.queued.any()
     }
 
+    /// Whether the queue seems to hold more than one entry.
+    pub(crate) fn has_several_queued(&self) -> bool {
+        self.queued.several()
+    }
+
     /// The oldest entry of the queue, if that is a ready carrier.
     pub(crate) fn take_queued_carrier(&self) -> Option<Entry> {
         self.has_queued().then(|| lock(&self.shared).commons.queue.take_carrier(&self.queued)).flatten()

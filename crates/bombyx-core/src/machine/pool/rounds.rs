@@ -80,7 +80,7 @@ impl Rounds {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::Rounds;
 

@@ -49,6 +49,16 @@ impl PoolCore {
         self.sleepers.look_once_more(self.deques(), || self.wait_for_stores(), || self.work_visible())
     }
 
+    /// Begins a round among private deques, whose owners then look for sleepers. Returns whether somebody must be woken:
+    /// because something is queued, or because it is too early for a round.
+    pub(crate) fn call_owners(&self) -> bool {
+        if !self.rounds.begin() {
+            return true;
+        }
+        self.sleepers.call(self.deques(), || self.wait_for_stores());
+        self.has_queued()
+    }
+
     /// The look of a processor that has been entered among the resting, unless a searcher will take it.
     pub(crate) fn look_unless_searched(&self) -> bool {
         self.sleepers.rest(|| self.look_once_more())

@@ -67,7 +67,7 @@ impl PoolCore {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use crate::machine::current;
     use crate::{Pool, Threads, join};

@@ -123,7 +123,7 @@ impl PoolCore {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use crate::{Pool, blocking, scope};
     use std::sync::Barrier;

@@ -9,12 +9,12 @@ use self::slots::Slots;
 use crate::protocol::job::{Entry, Place};
 use crate::system::barrier::{self, Side};
 use crate::system::fault::{Fault, planted};
-use crate::system::primitive::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, lock, try_lock};
+use crate::system::primitive::{AtomicBool, AtomicPtr, AtomicUsize, MODELLED, Mutex, lock, try_lock};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// Slots of a new deque. Small enough to stay in the first-level cache, large enough that few programs grow it.
-const INITIAL_SLOTS: usize = if cfg!(loom) { 4 } else { 256 };
+const INITIAL_SLOTS: usize = if MODELLED { 4 } else { 256 };
 
 /// Where the owner pushed an entry. Valid for a pop while the entry is untouched: an entry is exposed before it moves.
 #[derive(Clone, Copy)]

@@ -149,11 +149,7 @@ impl<C: Channel> Strategy for PrivateDeques<C> {
 
     /// Entries in a deque do not count: only its owner can give them, and does so when it attends.
     fn look_before_rest(&self, pool: &PoolCore, all_idle: bool) -> bool {
-        if !all_idle {
-            let deques = pool.processors().iter().map(|processor| &processor.deque);
-            pool.sleepers.call(deques, || pool.wait_for_stores());
-        }
-        pool.has_queued()
+        if all_idle { pool.has_queued() } else { pool.call_owners() }
     }
 
     fn has_private_deques(&self) -> bool {

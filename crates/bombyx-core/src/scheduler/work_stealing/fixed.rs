@@ -4,27 +4,26 @@
 //!
 //! 1. It *helps*: it takes descendants of what it waits for ([`crate::protocol::lineage`]). They are in the deque of
 //!    the processor that runs what the carrier waits for, in the deques of processors that stole from that one, and so
-//!    on. Descendants need no more stack than the serial program, and meet no lock that the serial program would not
-//!    meet.
+//!    on. Descendants need no more stack than the serial program, and meet only locks that the serial program meets.
 //! 2. If there is only other work, the carrier leaves it to the others, and wakes a processor that sleeps.
-//! 3. If no processor has rested or searched for [`LEFT_ALONE`], nobody will take that work. Then the carrier runs an entry
-//!    of a deque on top of its stack, if fewer than [`DEEPEST`] frames are buried there.
-//! 4. It runs an entry of the queue, which comes from outside, only at a [`Standstill`]. Then the others may be waiting for
-//!    the very work that nobody takes. The pool is at a standstill if
+//! 3. If for [`LEFT_ALONE`] no processor has rested or searched, nobody will take that work. Then the carrier runs an
+//!    entry of a deque on top of its stack, if fewer than [`DEEPEST`] frames are buried there.
+//! 4. It runs an entry of the queue, which comes from outside, only at a [`Standstill`], when the others may be waiting
+//!    for the very work that nobody takes. The pool is at a standstill if
 //!    - no processor has run, rested or searched for [`NOTHING_RUNS`], and fewer than [`DEEPEST`] frames are buried; or
 //!    - no processor has begun another entry for [`STUCK`].
 //! 5. If there is no work at all, it sleeps. Its processor is in the idle list, so that a fork can wake it.
 //!
 //! Two kinds of work need no patience. The carrier runs its own part of a broadcast at once, because nobody else may
-//! run it. The limit [`DEEPEST`] holds there, too. A carrier that waits for *another* pool has nothing to help with. So
-//! it runs other work at once, and its limit is [`DEEPEST_ELSEWHERE`].
+//! run it. The limit [`DEEPEST`] holds for that part, too. A carrier that waits for *another* pool has nothing to help
+//! with. So it runs other work at once, and its limit is [`DEEPEST_ELSEWHERE`].
 //!
-//! **What holds.** Each buried frame carries one entry and that entry's descendants, so a level costs at most the serial
-//! stack. So while some processor begins an entry every [`STUCK`], a stack holds at most 1 +
-//! [`DEEPEST`] times what the serial program needs, or 1 + [`DEEPEST_ELSEWHERE`] times if it waits for other pools. In
-//! a wait for its own pool, and without a standstill, a frame is buried only under broadcasts and under work that the
-//! pool has already begun. Buried frames are counted (`in_place` in [`crate::Stats`]). The time bound does not hold: a
-//! carrier that waits for one long strand leaves calls from outside alone, for at most [`STUCK`] at a time.
+//! **What holds.** On each buried frame lie one entry and that entry's descendants, which need at most the serial
+//! stack. So while some processor begins an entry every [`STUCK`], a stack holds at most 1 + [`DEEPEST`] times what the
+//! serial program needs, or 1 + [`DEEPEST_ELSEWHERE`] times if it waits for other pools. In a wait for its own pool,
+//! and without a standstill, a frame is buried only under broadcasts and under work that the pool has already begun.
+//! Buried frames are counted (`in_place` in [`crate::Stats`]). The time bound does not hold: a carrier that waits for
+//! one long strand leaves calls from outside alone, for at most [`STUCK`] at a time.
 
 use super::steal::{steal_anything, take_of_scope, take_own, try_steal};
 use crate::machine::current;
@@ -41,8 +40,8 @@ use std::time::{Duration, Instant};
 
 /// How long a waiting carrier looks for work before it sleeps.
 const BEFORE_SLEEPING: Duration = Duration::from_micros(100);
-/// How long the pool must be at a standstill, with nothing running, before a waiting carrier runs other work. Long enough
-/// for a processor between two jobs to find its next one.
+/// For how long nothing must run in the pool before a waiting carrier runs other work. Long enough for a processor
+/// between two jobs to find its next one.
 const NOTHING_RUNS: Duration = Duration::from_micros(20);
 /// How long a waiting carrier leaves the entries of deques to others while nobody comes. About what a thief needs.
 const LEFT_ALONE: Duration = Duration::from_micros(20);
@@ -345,8 +344,8 @@ struct Standstill {
 }
 
 impl Standstill {
-    /// Whether nobody comes for the entries of deques, so that the carrier may take one. To be asked in every round,
-    /// like [`Standstill::is_reached`].
+    /// Whether nobody comes for the entries of deques, so that the carrier may take one. Call this in every round, like
+    /// [`Standstill::is_reached`].
     fn is_left_alone(&mut self, processor: &Processor, searching: bool) -> bool {
         let pool = processor.pool();
         if processor.buried.get() >= DEEPEST || pool.any_idle() || pool.others_search(searching) {
@@ -357,7 +356,7 @@ impl Standstill {
         now.duration_since(*self.nobody_comes.get_or_insert(now)) >= LEFT_ALONE
     }
 
-    /// Whether nobody else makes progress. To be asked in every round while there is work that nobody takes.
+    /// Whether nobody else makes progress. Call this in every round while there is work that nobody takes.
     fn is_reached(&mut self, processor: &Processor, searching: bool) -> bool {
         let pool = processor.pool();
         let running = pool.processors().iter().any(|one| !ptr::eq(one, processor) && one.is_busy());

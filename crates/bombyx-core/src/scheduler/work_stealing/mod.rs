@@ -7,10 +7,10 @@
 //! oldest entry of the victim's deque. It repeats this until it finds an entry. Here it rests if it finds none for a while, at
 //! most about [`SEARCH`]. [`steal`] explains how a thief picks its victim and takes an entry.
 //!
-//! **A waiting processor** takes only descendants of what it waits for. That work has to end anyway before the waiting
-//! frame can go on. It needs no more stack than the serial program, and cannot deadlock unless the serial program does.
-//! If there is only other work, the carrier hands the processor over to another carrier. In a pool with fixed threads
-//! the carrier cannot do that, and waits by other rules ([`fixed`]).
+//! **A waiting processor** takes only descendants of what it waits for. The waiting frame cannot go on before these
+//! have ended anyway. They need no more stack than the serial program, and cannot deadlock unless the serial program
+//! does. If there is only other work, the carrier hands the processor over to another carrier. In a pool with fixed
+//! threads the carrier cannot do that, and waits by other rules ([`fixed`]).
 
 mod fixed;
 pub(super) mod steal;
@@ -30,8 +30,8 @@ use steal::{
 
 /// How long a processor searches before it rests in the idle list.
 pub(super) const SEARCH: Duration = Duration::from_micros(100);
-/// How long a processor searches while enough others search. Not zero: if it rested at once, the next fork would wake
-/// it again.
+/// How long a processor searches while enough others search. If this were zero, the next fork would wake the processor
+/// again.
 const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
 
 /// How long a processor searches: for `alone`, or for a shorter time while enough others search.
@@ -154,8 +154,8 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
     }
 }
 
-/// Yields if the victim's holder was last seen on the caller's CPU. The holder's fork may have woken the caller on that CPU.
-/// Then the holder cannot run, and cannot answer, while the caller waits for the answer.
+/// Yields if the victim's holder was last seen on the caller's CPU. The holder's fork may have woken the caller there.
+/// Then the holder cannot run and answer while the caller waits for the answer.
 fn make_way(processor: &Processor, victim: &Processor) {
     processor.note_cpu();
     if processor.shares_cpu(victim) {

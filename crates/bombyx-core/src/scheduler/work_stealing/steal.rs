@@ -12,9 +12,9 @@
 //! rarely and thieves take the entries. Otherwise it returns to its fast path. Exposing entries at 64 forks costs less than
 //! one interruption.
 //!
-//! **In ordered pools (those of the drop-in), thieves may always take spawned closures** under the deque's lock, without a request. No join takes
-//! such closures back. Other pools run spawned closures in place when many wait, so there the thieves' lock would only delay
-//! the spawner.
+//! **In ordered pools (those of the drop-in), thieves may always take spawned closures** under the deque's lock,
+//! without a request: no join takes such closures back. Other pools run spawned closures in place when many wait, so
+//! there the thieves' lock would only delay the spawner.
 
 use crate::machine::patience::Wait;
 use crate::machine::processor::Processor;
@@ -25,7 +25,7 @@ use crate::system::primitive::{Looks, pause};
 use crate::system::topology::{Distance, Topology};
 use std::time::{Duration, Instant};
 
-/// How long a victim with entries may take to serve a request. About what a robbery costs: the thief must wait until
+/// How long a victim with entries may take to serve a request. A robbery costs about as much: the thief must wait until
 /// the kernel has interrupted the victim and, in a virtual machine, until the host runs the victim's core at all.
 const ESCALATE: Duration = Duration::from_micros(10);
 /// How long a request waits at one busy victim that has nothing.
@@ -213,7 +213,7 @@ pub(in crate::scheduler) fn own_work(processor: &Processor, root: usize) -> Opti
     None
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::nearest;
     use crate::system::topology::Topology;

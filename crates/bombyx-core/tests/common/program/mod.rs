@@ -201,7 +201,19 @@ impl Program {
 
     /// A program of about `size` nodes that relies only on these threads.
     pub(crate) fn draw(rng: &mut Rng, size: usize, threads: Threads) -> Program {
-        let (panics, resizes) = (rng.one_in(3), rng.one_in(4));
+        let resizes = rng.one_in(4);
+        Program::draw_with(rng, size, threads, resizes)
+    }
+
+    /// Like [`Program::draw`], for a pool that runs other programs at the same time. If one of them changed the number of
+    /// processors, the parts of the others' broadcasts would not be determined.
+    #[allow(dead_code, reason = "not every test runs programs beside each other")]
+    pub(crate) fn draw_beside_others(rng: &mut Rng, size: usize, threads: Threads) -> Program {
+        Program::draw_with(rng, size, threads, false)
+    }
+
+    fn draw_with(rng: &mut Rng, size: usize, threads: Threads, resizes: bool) -> Program {
+        let panics = rng.one_in(3);
         let meanwhile = match rng.below(8) {
             0 => Meanwhile::Forks,
             1 if threads != Threads::FewAndNoneBlocks => Meanwhile::Blocks,

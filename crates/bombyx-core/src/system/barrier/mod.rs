@@ -8,6 +8,13 @@
 //! Whatever the frequent side stored before the interrupt is visible after it, and whatever it loads after the interrupt
 //! sees the rare side's store.
 //!
+//! | file | has |
+//! |---|---|
+//! | `linux.rs`, `windows.rs`, `elsewhere.rs` | the call of the system, if it has one |
+//! | `modelled.rs` | what stands for it in the models |
+//!
+//! **Not here:** which thread calls the barrier for others at the same time ([`crate::system::together`]).
+//!
 //! # Who relies on it
 //!
 //! The kernel may have no `membarrier`, may forbid it, or may begin to forbid it while the program runs. And if the
@@ -76,12 +83,32 @@
 //!
 //! Under loom, `light` and `heavy` are sequentially consistent fences, which is what `membarrier` makes of them. That
 //! is stronger than the real ones: `light` orders nothing against a party that does not call `heavy`. So there is a
-//! second kind of model, `weak` (`models::set_weak`). There `light` is nothing at all, and `heavy` reaches no processor
+//! second kind of model, `weak` (`set_weak`). There `light` is nothing at all, and `heavy` reaches no processor
 //! that relies on it. What holds there holds without any `membarrier`.
 
+#[cfg(all(not(loom), not(any(target_os = "linux", windows))))]
+mod elsewhere;
+#[cfg(all(not(loom), target_os = "linux"))]
+mod linux;
+#[cfg(loom)]
+mod modelled;
+#[cfg(all(not(loom), windows))]
+mod windows;
+
+#[cfg(all(not(loom), not(any(target_os = "linux", windows))))]
+use elsewhere as way;
+#[cfg(all(not(loom), target_os = "linux"))]
+use linux as way;
+#[cfg(loom)]
+use modelled as way;
+#[cfg(all(not(loom), windows))]
+use windows as way;
+
 use crate::system::fault::{Fault, planted};
-use crate::system::primitive::{AtomicBool, fence};
+use crate::system::primitive::{AtomicBool, compiler_fence, fence};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+pub(crate) use way::*;
 
 /// How many forks one processor attends without the barrier before a thread prepares it. They cost about what preparing
 /// it costs.
@@ -90,12 +117,7 @@ pub(crate) const MANY: u32 = 20_000;
 /// The frequent side: pairs with [`heavy`].
 #[inline(always)]
 pub(crate) fn light() {
-    #[cfg(loom)]
-    if !models::is_weak() {
-        fence(SeqCst);
-    }
-    #[cfg(not(loom))]
-    std::sync::atomic::compiler_fence(SeqCst);
+    compiler_fence(SeqCst);
 }
 
 /// A full fence of the calling thread, for processors that do not rely on the heavy barrier.
@@ -154,242 +176,18 @@ pub(crate) fn heavy<'a>(mut sides: impl Iterator<Item = &'a Side>) -> bool {
     if !early.unwrap_or_else(|| sides.any(Side::relies)) {
         return true;
     }
-    let reached = interrupt();
+    let reached = way::interrupt();
     fence(SeqCst);
     reached || planted(Fault::TrustRefusal)
 }
 
-#[cfg(all(not(loom), windows))]
-use flush::interrupt;
-#[cfg(all(not(loom), windows))]
-pub(crate) use flush::{offered, prepare, prepare_beside, wait_for_stores};
-#[cfg(loom)]
-use models::interrupt;
-#[cfg(all(not(loom), target_os = "linux"))]
-use process::interrupt;
-#[cfg(all(not(loom), target_os = "linux"))]
-pub(crate) use process::{leave_parent, offered, prepare, prepare_beside, wait_for_stores};
-
-/// What `membarrier` does in the models.
-#[cfg(loom)]
-pub(crate) mod models {
-    use std::cell::Cell;
-
-    thread_local! {
-        /// Set for the test that the calling thread runs. Loom runs all threads of a model on one thread.
-        static WEAK: Cell<bool> = const { Cell::new(false) };
-        static CALLED: Cell<bool> = const { Cell::new(false) };
-    }
-
-    /// Whether from now on `light` is nothing, and `heavy` reaches no processor that relies on it.
-    pub(crate) fn set_weak(weak: bool) {
-        WEAK.set(weak);
-    }
-
-    pub(crate) fn is_weak() -> bool {
-        WEAK.get()
-    }
-
-    /// Whether anybody has called `heavy`, for a processor that relies on it, since this was last asked.
-    pub(crate) fn was_called() -> bool {
-        CALLED.take()
-    }
-
-    pub(super) fn interrupt() -> bool {
-        CALLED.set(true);
-        !is_weak()
-    }
-}
-
 /// Whether the environment asks to do without the barrier.
-#[cfg(all(not(loom), any(target_os = "linux", windows)))]
 fn unwanted() -> bool {
     std::env::var_os("BOMBYX_BARRIER").is_some_and(|choice| choice == "fence")
 }
 
-/// `FlushProcessWriteBuffers`: see the module text.
-#[cfg(all(not(loom), windows))]
-mod flush {
-    use crate::system::primitive::AtomicBool;
-    use std::sync::atomic::Ordering::Relaxed;
-
-    static OFFERED: AtomicBool = AtomicBool::new(false);
-
-    #[link(name = "kernel32")]
-    unsafe extern "system" {
-        safe fn FlushProcessWriteBuffers();
-    }
-
-    /// Relaxed: nothing has to be done before the first call.
-    #[inline]
-    pub(crate) fn offered() -> bool {
-        OFFERED.load(Relaxed)
-    }
-
-    pub(crate) fn prepare() {
-        if !super::unwanted() {
-            OFFERED.store(true, Relaxed);
-        }
-    }
-
-    pub(crate) fn prepare_beside() {
-        prepare();
-    }
-
-    pub(super) fn interrupt() -> bool {
-        FlushProcessWriteBuffers();
-        true
-    }
-
-    #[cfg(test)]
-    pub(super) fn is_settled() -> bool {
-        offered()
-    }
-
-    /// Only after a refusal, and there are none.
-    pub(crate) fn wait_for_stores() {}
-}
-
-/// Systems without such a call: no processor ever relies on it.
-#[cfg(all(not(loom), not(any(target_os = "linux", windows))))]
-mod nowhere {
-    pub(crate) fn offered() -> bool {
-        false
-    }
-    pub(crate) fn prepare() {}
-    pub(crate) fn prepare_beside() {}
-    pub(crate) fn wait_for_stores() {}
-    pub(super) fn interrupt() -> bool {
-        unreachable!("nobody relies on a barrier that was never offered")
-    }
-}
-#[cfg(all(not(loom), not(any(target_os = "linux", windows))))]
-use nowhere::interrupt;
-#[cfg(all(not(loom), not(any(target_os = "linux", windows))))]
-pub(crate) use nowhere::{offered, prepare, prepare_beside, wait_for_stores};
-
-/// What the process knows of `membarrier`.
-#[cfg(all(not(loom), target_os = "linux"))]
-mod process {
-    use super::unwanted;
-    use crate::system::together::PROCESS;
-    use std::io::{self, Write};
-    use std::os::unix::fs::MetadataExt;
-    use std::sync::atomic::{
-        AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
-    };
-    use std::thread;
-    use std::time::Duration;
-
-    const UNKNOWN: usize = 0;
-    const REGISTERING: usize = 1;
-    const OFFERED: usize = 2;
-    const REFUSED: usize = 3;
-
-    static STATE: AtomicUsize = AtomicUsize::new(UNKNOWN);
-    /// The longest time until others see what a core has stored.
-    const STORES_TAKE: Duration = Duration::from_millis(1);
-
-    const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
-    const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
-
-    /// Whether processors may rely on the heavy barrier.
-    #[inline]
-    pub(crate) fn offered() -> bool {
-        // Acquire: the registration has been done.
-        STATE.load(Acquire) == OFFERED
-    }
-
-    /// Registers, if that takes no time.
-    pub(crate) fn prepare() {
-        if STATE.load(Relaxed) == UNKNOWN && !unwanted() && is_only_thread() && begin() {
-            register();
-        }
-    }
-
-    /// Registers on a separate thread, which nobody waits for. Once per process.
-    #[cold]
-    pub(crate) fn prepare_beside() {
-        if STATE.load(Relaxed) != UNKNOWN || unwanted() || !begin() {
-            return;
-        }
-        let beside =
-            thread::Builder::new().name("bombyx-barrier".to_owned()).stack_size(64 << 10).spawn(register);
-        if beside.is_err() {
-            // No thread can be started, so this takes ten milliseconds of the calling one.
-            register();
-        }
-    }
-
-    /// Whether it is known if processors may rely on the barrier.
-    #[cfg(test)]
-    pub(super) fn is_settled() -> bool {
-        matches!(STATE.load(Relaxed), OFFERED | REFUSED)
-    }
-
-    /// The calling thread is in a child process. The child inherits a registration, but a thread that was about to
-    /// register is in the parent.
-    pub(crate) fn leave_parent() {
-        let _ = STATE.compare_exchange(REGISTERING, UNKNOWN, Relaxed, Relaxed);
-        PROCESS.reset();
-    }
-
-    fn begin() -> bool {
-        STATE.compare_exchange(UNKNOWN, REGISTERING, Relaxed, Relaxed).is_ok()
-    }
-
-    fn register() {
-        match membarrier(REGISTER_PRIVATE_EXPEDITED) {
-            Ok(()) => STATE.store(OFFERED, Release),
-            Err(error) => refused(&error),
-        }
-    }
-
-    /// Makes every running thread of the process execute a full barrier, or waits for another caller's
-    /// ([`crate::system::together`]). False if the kernel refuses.
-    pub(super) fn interrupt() -> bool {
-        let call = || membarrier(PRIVATE_EXPEDITED).map_err(|error| refused(&error)).is_ok();
-        offered() && PROCESS.call(call)
-    }
-
-    /// Says so once, unless the kernel has no such call at all.
-    #[cold]
-    fn refused(error: &io::Error) {
-        if STATE.swap(REFUSED, AcqRel) != REFUSED && error.raw_os_error() != Some(libc::ENOSYS) {
-            let text = format!(
-                "bombyx: the system refuses membarrier(2): {error}; going on without it, with slower forks \
-                 (BOMBYX_BARRIER=fence does without it from the start)\n"
-            );
-            let _ = io::stderr().write_all(text.as_bytes());
-        }
-    }
-
-    /// Waits until what was stored before is visible everywhere.
-    #[cold]
-    pub(crate) fn wait_for_stores() {
-        thread::sleep(STORES_TAKE);
-    }
-
-    /// Whether the process is known to have no other thread. The folder has a link for each thread, and two more.
-    fn is_only_thread() -> bool {
-        std::fs::metadata("/proc/self/task").is_ok_and(|tasks| tasks.nlink() == 3)
-    }
-
-    fn membarrier(command: libc::c_int) -> io::Result<()> {
-        // SAFETY: membarrier takes three integers and touches no memory of ours.
-        match unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-}
-
 #[cfg(all(test, not(loom), any(target_os = "linux", windows)))]
 mod tests {
-    #[cfg(windows)]
-    use super::flush::is_settled;
-    #[cfg(target_os = "linux")]
-    use super::process::is_settled;
     use super::*;
     use std::sync::atomic::AtomicU32;
     use std::thread;
