@@ -110,6 +110,22 @@ fn the_runs_that_had_ended_are_kept() {
     }
 }
 
+/// Whoever signals a group of processes also signals the parent, which may pass the signal on.
+#[test]
+fn a_signal_that_comes_twice_at_once_loses_nothing() {
+    for round in 0..5 {
+        let folder = Folder::new(&format!("twice-{round}"));
+        let mut child = start(&folder.0, 3, true);
+        for _ in 0..2 {
+            // SAFETY: the call has no memory effects, and nobody has waited for the child.
+            assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, INTERRUPT) }, 0);
+            sleep(Duration::from_millis(1));
+        }
+        assert_eq!(child.wait().unwrap().signal(), Some(INTERRUPT));
+        assert_eq!(folder.names(), ["profile.json", "run.dag"]);
+    }
+}
+
 /// The number of this name.
 fn number(json: &str, name: &str) -> u64 {
     let (_, rest) = json.split_once(&format!("\"{name}\":")).unwrap();

@@ -4,8 +4,12 @@
 //! A signal handler may do next to nothing. So ours notes the signal and posts a semaphore, for which a thread waits. (Not
 //! a pipe: a program may close all its files, and then open others with the same numbers.) That thread
 //! writes the files as at the end of the process, and then lets the signal act. So the process ends by the signal, as it
-//! would if nothing were measured. A second signal acts at once. Signals that the program handles or ignores when its first
-//! pool is built are left alone, and a handler that it installs later replaces ours.
+//! would if nothing were measured. Signals that the program handles or ignores when its first pool is built are left alone,
+//! and a handler that it installs later replaces ours.
+//!
+//! A signal that comes [`AGAIN`] after the first one acts at once, in case the files take too long. One that comes sooner
+//! changes nothing. It is no second wish: whoever signals a group of processes also signals the parent, which may pass
+//! the signal on.
 //!
 //! A signal on demand ([`on_demand`]) goes the same way, but the process goes on.
 //!
@@ -19,12 +23,19 @@ use crate::system::process::Hooks;
 use std::cell::UnsafeCell;
 use std::mem::{self, MaybeUninit};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicI32, AtomicU32};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
 use std::{ptr, thread};
 
 /// Their numbers, and those of the signals on demand, are below 32.
 const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// How long after the first signal another one acts at once.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// When the first of these signals came, on the monotonic clock, in nanoseconds; 0 if none has come.
+static FIRST: AtomicU64 = AtomicU64::new(0);
 
 /// The process that has a thread to tell, or 0. Set before there is a handler. A child has the handler before it knows that
 /// it is a child.
@@ -58,7 +69,7 @@ pub(crate) fn before_the_end(write: fn()) {
     };
     let ours: Vec<_> = SIGNALS.into_iter().filter(|&signal| is_default(signal)).collect();
     if first && !ours.is_empty() && is_watched() {
-        ours.into_iter().for_each(|signal| handle(signal, libc::SA_RESETHAND));
+        ours.into_iter().for_each(handle);
     }
 }
 
@@ -70,7 +81,7 @@ pub(crate) fn on_demand(signal: libc::c_int, write: fn()) -> bool {
     }
     *lock(&DEMANDED) = Some(write);
     ON_DEMAND.store(signal, Relaxed);
-    handle(signal, 0);
+    handle(signal);
     true
 }
 
@@ -108,10 +119,16 @@ fn serve() -> ! {
         for signal in SIGNALS.into_iter().filter(|&signal| has_come(signal)) {
             let writers = lock(&WRITERS).clone();
             writers.iter().for_each(|write| write());
-            // SAFETY: the call has no memory effects. The handler was removed when it was called.
-            unsafe { libc::kill(libc::getpid(), signal) };
+            act(signal);
         }
     }
+}
+
+/// Lets a signal act as if there were no handler. May be called in signal handlers.
+fn act(signal: libc::c_int) {
+    set_handler(signal, libc::SIG_DFL);
+    // SAFETY: `kill` may be called in signal handlers (signal-safety(7)), and has no effect on memory.
+    unsafe { libc::kill(libc::getpid(), signal) };
 }
 
 /// The calling thread is in a child process, where nobody waits for what the handler would tell. From now on, whoever the
@@ -122,7 +139,7 @@ fn leave_parent() {
     }
     for signal in SIGNALS.into_iter().chain([ON_DEMAND.load(Relaxed)]) {
         if signal != 0 && handler_of(signal) == Some(ours()) {
-            set_handler(signal, libc::SIG_DFL, 0);
+            set_handler(signal, libc::SIG_DFL);
         }
     }
 }
@@ -131,8 +148,8 @@ fn is_default(signal: libc::c_int) -> bool {
     handler_of(signal) == Some(libc::SIG_DFL)
 }
 
-fn handle(signal: libc::c_int, more: libc::c_int) {
-    set_handler(signal, ours(), libc::SA_RESTART | more);
+fn handle(signal: libc::c_int) {
+    set_handler(signal, ours());
 }
 
 /// Our handler, as the system calls it.
@@ -148,15 +165,25 @@ fn handler_of(signal: libc::c_int) -> Option<libc::sighandler_t> {
     }
 }
 
-fn set_handler(signal: libc::c_int, handler: libc::sighandler_t, flags: libc::c_int) {
+/// May be called in signal handlers.
+fn set_handler(signal: libc::c_int, handler: libc::sighandler_t) {
     // SAFETY: all zeros are a valid sigaction. Handler and flags are set before it is used. The handler is ours, which
-    // is async-signal-safe, or the default.
+    // is async-signal-safe, or the default. `sigaction` may be called in signal handlers (signal-safety(7)).
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = handler;
-        action.sa_flags = flags;
+        action.sa_flags = libc::SA_RESTART;
         libc::sigaction(signal, &action, ptr::null_mut());
     }
+}
+
+/// The monotonic clock, in nanoseconds. May be called in signal handlers.
+fn now() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `clock_gettime` may be called in signal handlers (signal-safety(7)), and writes to `now` only.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    // A machine that has just started may be at 0, which means that there was no signal.
+    (now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64).max(1)
 }
 
 extern "C" fn tell_thread(signal: libc::c_int) {
@@ -167,11 +194,17 @@ extern "C" fn tell_thread(signal: libc::c_int) {
         return;
     }
     if !has_thread {
-        // This is a child, in the moment before it forgets the handler. The system has forgotten the handler for this
-        // signal, so the signal acts now.
-        // SAFETY: `kill` may be called in signal handlers (signal-safety(7)).
-        unsafe { libc::kill(libc::getpid(), signal) };
-        return;
+        // This is a child, in the moment before it forgets the handler.
+        return act(signal);
+    }
+    if SIGNALS.contains(&signal) {
+        let now = now();
+        if let Err(first) = FIRST.compare_exchange(0, now, Relaxed, Relaxed) {
+            if u128::from(now.saturating_sub(first)) >= AGAIN.as_nanos() {
+                act(signal);
+            }
+            return;
+        }
     }
     CAME.fetch_or(1 << signal, Release);
     // SAFETY: `sem_post` may be called in signal handlers (signal-safety(7)), and the semaphore was initialized before
@@ -180,5 +213,51 @@ extern "C" fn tell_thread(signal: libc::c_int) {
         let error = *libc::__errno_location();
         libc::sem_post(POSTED.0.get().cast());
         *libc::__errno_location() = error;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    /// Not a test: a program whose files take for ever.
+    #[test]
+    #[ignore = "part of another test"]
+    fn program() {
+        // The process that started the tests may ignore the signal, as a shell does for background jobs.
+        set_handler(libc::SIGINT, libc::SIG_DFL);
+        before_the_end(|| {
+            loop {
+                thread::park();
+            }
+        });
+        println!("\nready");
+        loop {
+            thread::park();
+        }
+    }
+
+    /// The first signal has no effect, because the files are never written. One that comes a second later ends the program.
+    #[test]
+    fn a_later_signal_acts_at_once() {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", "--nocapture", "system::interrupt::tests::program"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap() == "ready"));
+        let start = std::time::Instant::now();
+        let status = loop {
+            // SAFETY: the call has no memory effects, and nobody has waited for the child.
+            unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+            thread::sleep(Duration::from_millis(20));
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+        };
+        assert_eq!(status.signal(), Some(libc::SIGINT));
+        assert!(start.elapsed() >= AGAIN);
     }
 }
