@@ -134,11 +134,15 @@ fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|error| {
         terminal::complain(&error.to_string());
-        ExitCode::from(match error.downcast_ref::<launch::CannotStart>() {
-            Some(cannot) => cannot.code(),
+        ExitCode::from(if let Some(cannot) = error.downcast_ref::<launch::CannotStart>() {
+            cannot.code()
+        } else if let Some(failed) = error.downcast_ref::<launch::Failed>() {
+            failed.code()
+        } else if error.is::<Usage>() || error.is::<bombyx::Error>() {
             // Somebody asked for a pool with numbers or names that make no sense.
-            None if error.is::<Usage>() || error.is::<bombyx::Error>() => 2,
-            None => 1,
+            2
+        } else {
+            1
         })
     })
 }

@@ -5,7 +5,7 @@
 //! numbers of processors take turns, so a machine that is slow for a while is slow for all of them.
 
 use crate::args::{Pools, Program};
-use crate::launch::{Ended, Launch, wrote_nothing};
+use crate::launch::{Ended, Failed, Launch, wrote_nothing};
 use crate::output::{self, Output};
 use crate::profile::{self, plot};
 use crate::table::{Cell, Style, Table, Tone};
@@ -173,7 +173,7 @@ fn succeeded(program: &Path, ended: &Ended) -> Result<()> {
     let lines: Vec<&str> = ended.errors.trim_end().lines().collect();
     let last = lines[lines.len().saturating_sub(8)..].join("\n  ");
     let said = if last.is_empty() { String::new() } else { format!("; it said:\n  {last}") };
-    Err(format!("{} {complaint}{said}", program.display()).into())
+    Err(Failed::new(format!("{} {complaint}{said}", program.display()), ended).into())
 }
 
 impl Scaled {

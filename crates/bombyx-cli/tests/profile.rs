@@ -77,7 +77,7 @@ fn a_profile_in_a_dozen_lines() {
     let (report, errors) = folder.succeeds(&["profile", "--read", SORT]);
     assert_eq!(errors, "");
     let expected = "
-sort 10000000: work-stealing on 2 processors, 1 run in 951 ms
+sort 10000000: work-stealing on 2 processors, 1 call into a pool in 951 ms
 speedup       not known: that takes a second run, on another number of processors
 work          1.82 s in 196,606 strands, 9.28 µs each; 65,535 forks, 24 steals, 5 hand-overs
 span          240 ms; 241 ms with the costs of steals and hand-overs
@@ -252,6 +252,21 @@ fn an_interrupted_program_is_still_reported() {
     let (status, errors) = folder.fails(&["profile", "--", &program]);
     assert_eq!(status, Some(130));
     assert!(errors.contains("was interrupted, before it wrote a profile"), "{errors}");
+    let (status, errors) = folder.fails(&["scale", "--", &program]);
+    assert_eq!(status, Some(130), "{errors}");
+}
+
+#[test]
+fn a_program_here_needs_its_folder() {
+    let folder = Folder::new("here");
+    folder.program("exit 0");
+    for command in ["profile", "record", "scale", "trace"] {
+        let (status, errors) = folder.fails(&[command, "--", "program"]);
+        assert_eq!(status, Some(127), "{errors}");
+        assert!(errors.contains("; did you mean `./program`?"), "{errors}");
+        let (_, errors) = folder.fails(&[command, "--", "no-such-program"]);
+        assert!(!errors.contains("did you mean"), "{errors}");
+    }
 }
 
 /// As long as no run has ended, only the work by site and the least span are known. Nothing else may look like a figure.
@@ -266,9 +281,9 @@ fn an_unfinished_run_has_no_verdict() {
     std::fs::write(&file, unfinished).expect("the profile can be written");
     let (report, _) = folder.succeeds(&["profile", "--read", &file, "--explain"]);
     for line in [
-        "(interrupted; up to then): work-stealing on 2 processors, a run that had not ended in 951 ms",
+        "(interrupted; up to then): work-stealing on 2 processors, a call into a pool that had not ended in 951 ms",
         "\nspan          at least 240 ms\n",
-        "\nparallelism   not known: no run had ended\n",
+        "\nparallelism   not known: no call into a pool had ended\n",
         "\nsites         src/sort.rs:41:9      join      32,768 forks",
         "advice        the program was interrupted, so this is not all that it does",
     ] {

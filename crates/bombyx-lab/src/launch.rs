@@ -52,7 +52,15 @@ impl CannotStart {
 
 impl std::fmt::Display for CannotStart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cannot start {}: {}", self.program, self.error)
+        write!(f, "cannot start {}: {}", self.program, self.error)?;
+        // A name without a folder is searched for in PATH only.
+        let bare = self.code() == 127 && !self.program.contains(std::path::MAIN_SEPARATOR);
+        let near =
+            ["./", "./target/release/", "./target/debug/"].map(|folder| folder.to_owned() + &self.program);
+        match near.iter().find(|path| bare && Path::new(path).is_file()) {
+            Some(path) => write!(f, "; did you mean `{path}`?"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -195,6 +203,33 @@ impl Ended {
         }
     }
 }
+
+/// A program that did not end well where nothing can be shown without it.
+#[derive(Debug)]
+pub struct Failed {
+    what: String,
+    interrupted: bool,
+}
+
+impl Failed {
+    /// `what` tells how it ended, and what it said.
+    pub fn new(what: String, ended: &Ended) -> Self {
+        Self { what, interrupted: ended.signal().is_some() && ended.signal() == signals::INTERRUPT }
+    }
+
+    /// 1; or 130, as in shells, if the program was interrupted, because that was no failure.
+    pub fn code(&self) -> u8 {
+        if self.interrupted { 130 } else { 1 }
+    }
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Failed {}
 
 /// A folder for this process, readable by nobody else, that disappears with this value.
 pub struct Scratch(PathBuf);

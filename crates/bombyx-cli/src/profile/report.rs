@@ -142,14 +142,14 @@ impl Report<'_> {
         Comparison::of(self.profile).map_or(self.profile, |comparison| comparison.one).knows_migrations()
     }
 
-    /// The predictions, if enough is known for them.
+    /// The predictions, if enough is known for them. The span of an interrupted program is only what its runs had shown.
     fn predictions(&self) -> Vec<Prediction> {
-        if self.profile.no_run_ended() { Vec::new() } else { predictions(self.profile, self.scaling) }
+        if self.profile.interrupted { Vec::new() } else { predictions(self.profile, self.scaling) }
     }
 
     fn parallelism(&self) -> String {
         if self.profile.no_run_ended() {
-            return "not known: no run had ended".to_owned();
+            return "not known: no call into a pool had ended".to_owned();
         }
         let [plain, burdened, whole] = [
             self.scaling.parallelism(),
@@ -210,9 +210,12 @@ fn head(profile: &Profile) -> String {
         outside => format!(", and {} outside of pools", ns(outside)),
     };
     let runs = if profile.no_run_ended() {
-        "a run that had not ended".to_owned()
+        "a call into a pool that had not ended".to_owned()
     } else {
-        counted(profile.runs, "run")
+        match profile.runs {
+            1 => "1 call into a pool".to_owned(),
+            runs => format!("{} calls into pools", grouped(runs)),
+        }
     };
     format!(
         "{words}{}: {} on {}, {runs} in {}{outside}",

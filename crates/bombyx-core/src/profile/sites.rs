@@ -28,6 +28,10 @@ pub(crate) enum Kind {
     ForEach,
     /// [`crate::map_reduce`].
     MapReduce,
+    /// A parallel iterator with a result, at the line of its last call.
+    Iterator,
+    /// A parallel sort.
+    Sort,
     /// A broadcast.
     Broadcast,
     /// A call of rayon that forks inside: an iterator, a sort.
@@ -39,10 +43,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// Whether the code there lets something run in parallel with what follows.
     pub(crate) fn is_fork(self) -> bool {
-        matches!(
-            self,
-            Kind::Join | Kind::Spawn | Kind::ForEach | Kind::MapReduce | Kind::Rayon | Kind::ParBridge
-        )
+        !matches!(self, Kind::Run | Kind::Scope | Kind::Broadcast)
     }
 }
 
@@ -55,6 +56,8 @@ impl fmt::Display for Kind {
             Kind::Spawn => "spawn",
             Kind::ForEach => "for_each",
             Kind::MapReduce => "map_reduce",
+            Kind::Iterator => "iterator",
+            Kind::Sort => "sort",
             Kind::Broadcast => "broadcast",
             Kind::Rayon => "rayon",
             Kind::ParBridge => "par_bridge",

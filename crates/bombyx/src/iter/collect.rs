@@ -134,7 +134,7 @@ where
     let old = vec.len();
     // SAFETY: this is the end of what is used, with room for `len` more.
     let target = unsafe { vec.as_mut_ptr().add(old) };
-    let run = drive(InPlace { site: LoopSite::map_reduce(), target, len, marker: PhantomData });
+    let run = drive(InPlace { site: LoopSite::iterator(), target, len, marker: PhantomData });
     assert!(run.start == 0 && run.len == len, "expected {len} items, but got {}", run.len);
     mem::forget(run);
     // SAFETY: all of the items were written, and nobody else owns them any more.
@@ -210,7 +210,7 @@ impl<T: Send> Consumer<T> for Pieces {
 /// The items of an iterator, in pieces, in order.
 #[track_caller]
 pub(crate) fn pieces<I: ParallelIterator>(iter: I) -> Vec<Vec<I::Item>> {
-    iter.drive_unindexed(Pieces { site: LoopSite::map_reduce() })
+    iter.drive_unindexed(Pieces { site: LoopSite::iterator() })
 }
 
 /// Items to be moved, and where to.

@@ -57,7 +57,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
     #[track_caller]
     fn collect_into_vec(self, target: &mut Vec<Self::Item>) {
         target.clear();
-        let sited = Sited { base: self, site: LoopSite::map_reduce() };
+        let sited = Sited { base: self, site: LoopSite::iterator() };
         let len = sited.base.len();
         append_in_place(target, len, |consumer| sited.drive_unindexed(consumer));
     }
@@ -80,7 +80,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         left.clear();
         right.clear();
         let len = self.len();
-        append_both(Sited { base: self, site: LoopSite::map_reduce() }, len, left, right);
+        append_both(Sited { base: self, site: LoopSite::iterator() }, len, left, right);
     }
 
     /// Pairs the items with those of another iterator, as many as both have.

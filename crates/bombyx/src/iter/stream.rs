@@ -61,7 +61,7 @@ impl<I: Iterator<Item: Send> + Send> Stream<I> {
         F: Fn(I::Item) -> R + Sync + Send,
         R: Send,
     {
-        let supply = Batches { iter: Some(self.iter), buffer: self.buffer, op, site: LoopSite::map_reduce() };
+        let supply = Batches { iter: Some(self.iter), buffer: self.buffer, op, site: LoopSite::iterator() };
         StreamMap { supply, ready: Vec::new().into_iter() }
     }
 }

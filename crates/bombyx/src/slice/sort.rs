@@ -49,7 +49,7 @@ where
         // No two items are equal, so this is stable.
         return slice.reverse();
     }
-    let site = LoopSite::map_reduce();
+    let site = LoopSite::sort();
     runtime::enter(site, || {
         let processors = runtime::processors();
         if processors == 1 {

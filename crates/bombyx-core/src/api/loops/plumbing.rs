@@ -23,11 +23,25 @@ impl LoopSite {
         LoopSite(Site::here(Kind::ForEach))
     }
 
-    /// Like [`LoopSite::for_each`], for a loop with a result.
+    /// Like [`LoopSite::for_each`], for a call of `map_reduce`.
     #[inline(always)]
     #[track_caller]
     pub fn map_reduce() -> LoopSite {
         LoopSite(Site::here(Kind::MapReduce))
+    }
+
+    /// Like [`LoopSite::for_each`], for an iterator with a result.
+    #[inline(always)]
+    #[track_caller]
+    pub fn iterator() -> LoopSite {
+        LoopSite(Site::here(Kind::Iterator))
+    }
+
+    /// Like [`LoopSite::for_each`], for a sort.
+    #[inline(always)]
+    #[track_caller]
+    pub fn sort() -> LoopSite {
+        LoopSite(Site::here(Kind::Sort))
     }
 
     /// A number that identifies this place.

@@ -174,7 +174,7 @@ pub trait ParallelIterator: Sized + Send {
     /// ```
     #[track_caller]
     fn count(self) -> usize {
-        self.drive_unindexed(Count { site: LoopSite::map_reduce() })
+        self.drive_unindexed(Count { site: LoopSite::iterator() })
     }
 
     /// Combines all items with `op`, which must be associative, starting with the result of `identity`.
@@ -191,7 +191,7 @@ pub trait ParallelIterator: Sized + Send {
         OP: Fn(Self::Item, Self::Item) -> Self::Item + Sync + Send,
         ID: Fn() -> Self::Item + Sync + Send,
     {
-        self.drive_unindexed(Reduce { site: LoopSite::map_reduce(), identity, op })
+        self.drive_unindexed(Reduce { site: LoopSite::iterator(), identity, op })
     }
 
     /// Combines all items with `op`, which must be associative. `None` if there are no items.
@@ -206,7 +206,7 @@ pub trait ParallelIterator: Sized + Send {
     where
         OP: Fn(Self::Item, Self::Item) -> Self::Item + Sync + Send,
     {
-        self.drive_unindexed(ReduceWith { site: LoopSite::map_reduce(), op })
+        self.drive_unindexed(ReduceWith { site: LoopSite::iterator(), op })
     }
 
     /// Like [`reduce`](Self::reduce), until an item or `op` fails. The others then stop within a block.
@@ -226,7 +226,7 @@ pub trait ParallelIterator: Sized + Send {
     {
         let identity = move || Some(identity());
         let failed = AtomicBool::new(false);
-        self.drive_unindexed(TryReduce { site: LoopSite::map_reduce(), identity, op, failed })
+        self.drive_unindexed(TryReduce { site: LoopSite::iterator(), identity, op, failed })
             .expect("every run began with an identity")
     }
 
@@ -244,7 +244,7 @@ pub trait ParallelIterator: Sized + Send {
         Self::Item: Try<Output = T>,
     {
         let failed = AtomicBool::new(false);
-        self.drive_unindexed(TryReduce { site: LoopSite::map_reduce(), identity: || None, op, failed })
+        self.drive_unindexed(TryReduce { site: LoopSite::iterator(), identity: || None, op, failed })
     }
 
     /// The sum of all items. The order of additions is not fixed: see [`deterministic`](Self::deterministic) for floats.
@@ -258,7 +258,7 @@ pub trait ParallelIterator: Sized + Send {
     where
         S: Send + Sum<Self::Item> + Sum<S>,
     {
-        let sum = self.drive_unindexed(SumOf { site: LoopSite::map_reduce(), marker: PhantomData });
+        let sum = self.drive_unindexed(SumOf { site: LoopSite::iterator(), marker: PhantomData });
         sum.unwrap_or_else(|| std::iter::empty::<S>().sum())
     }
 
@@ -273,7 +273,7 @@ pub trait ParallelIterator: Sized + Send {
     where
         P: Send + Product<Self::Item> + Product<P>,
     {
-        let product = self.drive_unindexed(ProductOf { site: LoopSite::map_reduce(), marker: PhantomData });
+        let product = self.drive_unindexed(ProductOf { site: LoopSite::iterator(), marker: PhantomData });
         product.unwrap_or_else(|| std::iter::empty::<P>().product())
     }
 
@@ -387,7 +387,7 @@ pub trait ParallelIterator: Sized + Send {
     where
         C: FromParallelIterator<Self::Item>,
     {
-        C::from_par_iter(Sited { base: self, site: LoopSite::map_reduce() })
+        C::from_par_iter(Sited { base: self, site: LoopSite::iterator() })
     }
 
     /// Makes two collections from pairs.
@@ -407,7 +407,7 @@ pub trait ParallelIterator: Sized + Send {
         B: Send,
     {
         let mut both = (FromA::default(), FromB::default());
-        both.par_extend(Sited { base: self, site: LoopSite::map_reduce() });
+        both.par_extend(Sited { base: self, site: LoopSite::iterator() });
         both
     }
 
@@ -426,7 +426,7 @@ pub trait ParallelIterator: Sized + Send {
         P: Fn(&Self::Item) -> bool + Sync + Send,
     {
         let mut both = (A::default(), B::default());
-        let sited = Sited { base: self, site: LoopSite::map_reduce() };
+        let sited = Sited { base: self, site: LoopSite::iterator() };
         extend_both(sited, ByPredicate(predicate), &mut both.0, &mut both.1);
         both
     }
@@ -452,7 +452,7 @@ pub trait ParallelIterator: Sized + Send {
         R: Send,
     {
         let mut both = (A::default(), B::default());
-        let sited = Sited { base: self, site: LoopSite::map_reduce() };
+        let sited = Sited { base: self, site: LoopSite::iterator() };
         extend_both(sited, ByEither(predicate), &mut both.0, &mut both.1);
         both
     }
@@ -466,7 +466,7 @@ pub trait ParallelIterator: Sized + Send {
     /// ```
     #[track_caller]
     fn collect_vec_list(self) -> LinkedList<Vec<Self::Item>> {
-        let sited = Sited { base: self, site: LoopSite::map_reduce() };
+        let sited = Sited { base: self, site: LoopSite::iterator() };
         match sited.opt_len() {
             Some(0) => LinkedList::new(),
             Some(_) => LinkedList::from([sited.collect()]),

@@ -58,7 +58,7 @@ macro_rules! search {
             R: Send,
         {
             self.drive_unindexed(FindAny {
-                site: LoopSite::map_reduce(),
+                site: LoopSite::iterator(),
                 op: predicate,
                 found: AtomicBool::new(false),
             })
@@ -77,7 +77,7 @@ macro_rules! search {
             R: Send,
         {
             let best = AtomicUsize::new(usize::MAX);
-            self.drive_unindexed(FindFirst { site: LoopSite::map_reduce(), op: predicate, best })
+            self.drive_unindexed(FindFirst { site: LoopSite::iterator(), op: predicate, best })
         }
 
         /// The result of `predicate` for the last item for which it returns `Some`.
@@ -93,7 +93,7 @@ macro_rules! search {
             R: Send,
         {
             let best = AtomicUsize::new(0);
-            self.drive_unindexed(FindLast { site: LoopSite::map_reduce(), op: predicate, best })
+            self.drive_unindexed(FindLast { site: LoopSite::iterator(), op: predicate, best })
         }
 
         #[doc(hidden)]
