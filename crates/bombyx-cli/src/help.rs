@@ -43,10 +43,22 @@ fn explain(command: &mut Command) -> Result<()> {
 }
 
 fn unknown(whole: &Command, topic: &str) -> String {
+    if let Some(text) = needs(topic, cfg!(target_os = "linux"), cfg!(unix)) {
+        return text;
+    }
     let shown = whole.get_subcommands().filter(|command| !command.is_hide_set());
     let names: Vec<&str> = shown.map(Command::get_name).chain(["schedulers"]).collect();
     let near = nearest(topic, names).map_or(String::new(), |near| format!("did you mean `{near}`? "));
     format!("there is no command or topic `{topic}`; {near}`bombyx help` lists the commands")
+}
+
+/// Why this program lacks a command that it has on other systems.
+fn needs(command: &str, linux: bool, unix: bool) -> Option<String> {
+    match command {
+        "top" if !linux => Some("`bombyx top` needs Linux; `bombyx trace` works on this system".to_owned()),
+        "worker" if !unix => Some("`bombyx worker` needs Linux or another Unix".to_owned()),
+        _ => None,
+    }
 }
 
 /// Says what is wrong with a command line, and ends the process. A guess at what was meant reads as it does everywhere else.
@@ -55,17 +67,9 @@ pub(crate) fn refuse<C: CommandFactory>(error: &clap::Error) -> ! {
     if !error.use_stderr() {
         error.exit();
     }
-    match guess(&C::command(), error) {
-        Some(text) => terminal::complain(&text),
-        None => {
-            let text = error.render();
-            let plain = text.to_string();
-            match terminal::fitted(&plain, terminal::error_style()) {
-                fitted if fitted == plain => drop(error.print()),
-                fitted => terminal::say(&fitted),
-            }
-        }
-    }
+    let text = guess(&C::command(), error).unwrap_or_else(|| error.render().to_string());
+    // It begins as all our messages do.
+    terminal::complain(text.trim_end().trim_start_matches("error: "));
     std::process::exit(error.exit_code())
 }
 
@@ -175,5 +179,20 @@ impl Man {
             }
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_of_other_systems_is_no_typo() {
+        assert!(needs("top", false, true).is_some_and(|text| text.contains("needs Linux")));
+        assert!(needs("worker", false, false).is_some());
+        assert!(
+            [needs("top", true, true), needs("worker", false, true), needs("run", false, false)]
+                == [None, None, None]
+        );
     }
 }

@@ -67,6 +67,7 @@ fn every_typo_gets_the_same_kind_of_answer() {
         (&["simulat"], "simulate"),
         (&["completions", "bsh"], "bash"),
         (&["trace", "--format", "crome"], "chrome"),
+        (&["verify", "--qick"], "--quick"),
     ] {
         let message = refused(arguments);
         assert!(message.contains(&format!("did you mean `{meant}`?")), "{arguments:?}: {message}");

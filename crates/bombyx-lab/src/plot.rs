@@ -109,8 +109,11 @@ fn draw_series(area: &Area<'_>, title: &str, [x, y]: [Axis<'_>; 2], series: &[Se
     if !title.is_empty() {
         builder.caption(title, text(19));
     }
-    let across = (left..right).log_scale().base(x.1);
-    let mut chart = builder.build_cartesian_2d(across, (bottom / 1.2..top * 1.2).log_scale().base(y.1))?;
+    let (bottom, top) = (bottom / 1.2, top * 1.2);
+    let (wide, high) = area.dim_in_pixel();
+    let across = (left..right).log_scale().with_key_points(marks(left, right, x.1, wide / 60));
+    let up = (bottom..top).log_scale().with_key_points(marks(bottom, top, y.1, high / 22));
+    let mut chart = builder.build_cartesian_2d(across, up)?;
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
@@ -171,6 +174,38 @@ fn draw_names(area: &Area<'_>, series: &[Series]) -> Drawn {
     Ok(())
 }
 
+/// Where an axis has marks, as if it had room for `room` of them at equal distances: at every power of the base. If these
+/// are few, also between them, as far as the closest two leave each other room.
+fn marks(low: f64, high: f64, base: f64, room: u32) -> Vec<f64> {
+    const FEW: usize = 4;
+    let finer: &[&[f64]] = if base == 2.0 {
+        &[&[1.0, 1.5]]
+    } else {
+        &[&[1.0, 2.0, 5.0], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]]
+    };
+    // Rounding must not cost the marks at the ends.
+    let (from, to) = (low * (1.0 - 1e-9), high * (1.0 + 1e-9));
+    let spread = |steps: &[f64], every: i32| -> Vec<f64> {
+        let (first, last) = (from.log(base).floor() as i32, to.log(base).ceil() as i32);
+        let powers = (first..=last).filter(|power| power.rem_euclid(every) == 0);
+        let all = powers.flat_map(|power| steps.iter().map(move |step| step * base.powi(power)));
+        all.filter(|value| (from..=to).contains(value)).collect()
+    };
+    let fits = |marks: &[f64]| {
+        let apart = (high / low).ln() / f64::from(room.max(1));
+        marks.windows(2).all(|pair| (pair[1] / pair[0]).ln() >= apart)
+    };
+    let powers = (1..).map(|every| spread(&[1.0], every)).find(|marks| fits(marks));
+    let mut best = powers.unwrap_or_default();
+    for steps in finer {
+        let marks = spread(steps, 1);
+        if best.len() < FEW && fits(&marks) {
+            best = marks;
+        }
+    }
+    best
+}
+
 /// A number on an axis: powers of 2 in full, powers of 10 with a letter.
 fn mark(number: f64, base: f64) -> String {
     let whole = (number - number.round()).abs() < 0.01;
@@ -194,6 +229,22 @@ fn short(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_leave_each_other_room() {
+        assert_eq!(marks(1.0, 128.0, 2.0, 12), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
+        assert_eq!(marks(1.0, 128.0, 2.0, 4), [1.0, 4.0, 16.0, 64.0]);
+        assert_eq!(marks(1.0, 2.0, 2.0, 12), [1.0, 1.5, 2.0]);
+        assert_eq!(marks(5.0, 340.0, 10.0, 10), [5.0, 10.0, 20.0, 50.0, 100.0, 200.0]);
+        assert_eq!(marks(100.0, 1e6, 10.0, 12), [1e2, 1e3, 1e4, 1e5, 1e6]);
+        let efficiency = marks(0.33, 1.2, 10.0, 20);
+        assert_eq!(
+            efficiency.iter().map(|&value| short(value)).collect::<Vec<_>>().join(" "),
+            "0.40 0.50 0.60 0.70 0.80 0.90 1"
+        );
+        // Between two powers there may be none.
+        assert!(marks(3.0, 3.0, 2.0, 10).len() <= 1 && marks(1.0, 1.0, 2.0, 10) == [1.0]);
+    }
 
     #[test]
     fn axis_numbers_are_short() {

@@ -20,7 +20,7 @@ pub(super) fn speedup(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
     let mut series = vec![band("greedy – T1/P, T∞", 0.18, greedy, least)];
     series.extend(measured(plan, runs, &|run| work / run.time() / run.outcome.processors as f64));
     let title = format!("Efficiency of {}: speedup / processors", plan.input.name);
-    draw(SIZE, |area| panel(area, &title, [Axis("processors", 2.0), Axis("efficiency", 2.0)], &series, true))
+    draw(SIZE, |area| panel(area, &title, [Axis("processors", 2.0), Axis("efficiency", 10.0)], &series, true))
 }
 
 /// The peak of space against processors, with S1 and what P·S1 allows.

@@ -47,7 +47,7 @@ Keys: q leaves, p pauses, s sorts, ? explains. Ctrl-C leaves, and interrupts the
 If `bombyx top` has started the program, the exit status is the program's own.")]
 pub(crate) struct Args {
     /// The number of the process that runs the program
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = process)]
     process: Option<u32>,
 
     /// A program to start, and its arguments
@@ -134,6 +134,11 @@ impl Target {
             format!("process {} ({}) has ended; its parent knows how", process.number(), process.name())
         }))
     }
+}
+
+/// The number of a process.
+fn process(text: &str) -> std::result::Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is not the number of a process"))
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {

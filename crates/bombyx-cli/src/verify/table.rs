@@ -1,6 +1,7 @@
 //! Findings as text: a block per claim, the table of claims and mutants, and the list of claims.
 
 use crate::terminal;
+use crate::text::wrapped;
 use bombyx_sim::tso::implied;
 use bombyx_verify::rw::parts::{PARTS, Shown};
 use bombyx_verify::{Claim, Counterexample, Finding, Mutant, Noticed, Plan, Worst, claims};
@@ -200,6 +201,7 @@ pub(super) fn summary(chosen: &[&Claim], findings: &[Finding], plan: Plan, took:
     let runs: u64 = findings.iter().map(|finding| finding.tried.runs).sum();
     let count = chosen.len();
     let verdict = match broken.as_slice() {
+        [] if count == 1 => "the claim holds".to_owned(),
         [] => format!("all {count} claims hold"),
         broken => format!("{} of {count} claims are broken: {}", broken.len(), broken.join(", ")),
     };
@@ -236,18 +238,7 @@ pub(super) fn list() -> String {
     out
 }
 
-/// Text folded at the width of the terminal, its later lines indented.
+/// Text folded at the width of the terminal. Its later lines begin below its first word.
 fn folded(first: &str, text: &str) -> String {
-    let width = terminal::style().prose();
-    let mut lines = vec![first.to_owned()];
-    for word in text.split_whitespace() {
-        let last = lines.last_mut().expect("there is a line");
-        if last.chars().count() + word.chars().count() > width {
-            lines.push(format!("        {word} "));
-        } else {
-            last.push_str(word);
-            last.push(' ');
-        }
-    }
-    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+    wrapped(&format!("{first}{text}"), terminal::style().prose(), first.chars().count())
 }

@@ -35,7 +35,9 @@ pub(crate) fn refused(arguments: &[&str]) -> String {
     let output = bombyx(arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     assert!(output.stdout.is_empty(), "{arguments:?} printed results although it was refused");
-    String::from_utf8(output.stderr).expect("errors are UTF-8")
+    let errors = String::from_utf8(output.stderr).expect("errors are UTF-8");
+    assert!(errors.starts_with("bombyx: "), "{arguments:?}: {errors}");
+    errors
 }
 
 /// A folder that is removed with the test.

@@ -73,7 +73,7 @@ pub(crate) fn svg(runs: &[Run], cpus: &[usize]) -> String {
     let height = PANEL * runs.len() as f64 + 34.0;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+         font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#1f2a44\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     for (panel, run) in runs.iter().enumerate() {
         let top = 8.0 + PANEL * panel as f64;
@@ -83,7 +83,7 @@ pub(crate) fn svg(runs: &[Run], cpus: &[usize]) -> String {
             text(&mut out, LEFT - 10.0, y + 18.0, "end", what);
             rectangle(&mut out, LEFT, y, run.seconds * scale, "#eeeeee");
             for piece in run.pieces.iter().filter(|piece| piece.cpu == cpu) {
-                let colour = if piece.long { "#b3541e" } else { "#2f6f9f" };
+                let colour = if piece.long { "#d55e00" } else { "#0072b2" };
                 let width = ((piece.end - piece.start) * scale).max(0.4);
                 rectangle(&mut out, LEFT + piece.start * scale, y, width, colour);
             }
@@ -97,7 +97,7 @@ pub(crate) fn svg(runs: &[Run], cpus: &[usize]) -> String {
         );
     }
     let legend = height - 12.0;
-    for (x, colour, what) in [(LEFT, "#b3541e", "long leaf"), (LEFT + 110.0, "#2f6f9f", "short leaves")] {
+    for (x, colour, what) in [(LEFT, "#d55e00", "long leaf"), (LEFT + 110.0, "#0072b2", "short leaves")] {
         let _ = writeln!(
             out,
             "<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>",

@@ -92,11 +92,12 @@ impl fmt::Display for Caller {
 impl Caller {
     /// Serial, Bombyx and rayon.
     fn pools(processors: usize) -> Result<Vec<Self>> {
-        let mut callers =
-            vec![Self::Serial, Self::Bombyx(bombyx::Pool::builder().processors(processors).build()?)];
-        #[cfg(feature = "peers")]
-        callers.push(Self::Rayon(rayon::ThreadPoolBuilder::new().num_threads(processors).build()?));
-        Ok(callers)
+        Ok(Vec::from([
+            Self::Serial,
+            Self::Bombyx(bombyx::Pool::builder().processors(processors).build()?),
+            #[cfg(feature = "peers")]
+            Self::Rayon(rayon::ThreadPoolBuilder::new().num_threads(processors).build()?),
+        ]))
     }
 
     /// The same, and those that spin, on two processors.

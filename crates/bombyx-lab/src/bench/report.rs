@@ -37,10 +37,12 @@ impl Report {
         if schedulers {
             table = table.words("scheduler", 17);
         }
-        for heading in ["serial", "bombyx", "rayon", "chili"] {
+        for heading in ["serial", "bombyx", "rayon"] {
             table = table.numbers(heading, 7);
         }
-        table = table.numbers("TS/T", 4).numbers("/rayon", 4).numbers("/chili", 4).extra();
+        // Rather no time of chili than names that cannot be told apart.
+        table = table.numbers("chili", 7).extra().numbers("TS/T", 4);
+        table = table.numbers("/rayon", 4).extra().numbers("/chili", 4).extra();
         for (heading, width) in [("steals", 6), ("heap", 4), ("RSS", 4), ("carr", 4), ("thr", 6)] {
             table = table.numbers(heading, width).extra();
         }

@@ -5,6 +5,7 @@ use super::super::exhibit::{Page, Sheet};
 use super::super::lab::Lab;
 use super::super::verdict::Verdicts;
 use crate::Result;
+use bombyx_base::palette;
 use bombyx_dag::generate::Spec;
 use bombyx_dag::{Computation, Measures, StrandId, ThreadId, draw, path_lengths};
 use bombyx_sim::{
@@ -66,7 +67,6 @@ fn in_serial_order(c: &Computation) -> Vec<ThreadId> {
 }
 
 const FOUR: usize = 4;
-const FILLS: [&str; FOUR] = ["#0072B2", "#E69F00", "#009E73", "#CC79A7"];
 
 pub(in crate::reproduce) fn figure_3(_: &Lab) -> Result<Page> {
     let mut sheet = Sheet::new(
@@ -143,7 +143,7 @@ fn boxes(rows: &[(&str, Vec<ProcessorId>)]) -> String {
         let y = 25 + 70 * nth;
         let _ = writeln!(svg, "<text x=\"15\" y=\"{}\">{name}</text>", y + 25);
         for (i, p) in row.iter().enumerate() {
-            let (x, fill) = (170 + 40 * i, FILLS[p.index() % FOUR]);
+            let (x, fill) = (170 + 40 * i, palette::svg(p.index() % FOUR));
             let _ = writeln!(
                 svg,
                 "<rect x=\"{x}\" y=\"{y}\" width=\"36\" height=\"40\" rx=\"4\" fill=\"{fill}\"/>"
@@ -162,7 +162,7 @@ fn boxes(rows: &[(&str, Vec<ProcessorId>)]) -> String {
 fn open_svg(width: usize, height: usize) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-         font-family=\"sans-serif\" font-size=\"14\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+         font-family=\"Helvetica, Arial, sans-serif\" font-size=\"14\" fill=\"#1f2a44\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
     )
 }
 
@@ -275,14 +275,19 @@ fn deques_svg(deques: &[Shown]) -> String {
         let owner = deque.owner.map_or_else(|| "no owner".to_owned(), |p| p.to_string());
         let _ = writeln!(svg, "<text x=\"{}\" y=\"24\" text-anchor=\"middle\">{owner}</text>", x + 40);
         if let Some(running) = deque.running {
-            let _ = writeln!(svg, "<circle cx=\"{}\" cy=\"58\" r=\"22\" fill=\"#E69F00\"/>", x + 40);
-            let _ = writeln!(svg, "<text x=\"{}\" y=\"63\" text-anchor=\"middle\">{running}</text>", x + 40);
+            let fill = palette::svg(1);
+            let _ = writeln!(svg, "<circle cx=\"{}\" cy=\"58\" r=\"22\" fill=\"{fill}\"/>", x + 40);
+            let _ = writeln!(
+                svg,
+                "<text x=\"{}\" y=\"63\" text-anchor=\"middle\" fill=\"#fff\">{running}</text>",
+                x + 40
+            );
         }
         for (i, strand) in deque.waiting.iter().enumerate() {
             let y = 95 + 34 * i;
             let _ = writeln!(
                 svg,
-                "<rect x=\"{x}\" y=\"{y}\" width=\"80\" height=\"30\" fill=\"#56B4E9\" stroke=\"#333\"/>\
+                "<rect x=\"{x}\" y=\"{y}\" width=\"80\" height=\"30\" fill=\"#e9eef7\" stroke=\"#c3cde0\"/>\
                  <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{strand}</text>",
                 x + 40,
                 y + 20
@@ -408,7 +413,7 @@ fn snapshot(c: &Computation, nodes: &[Node], heavy: &[StrandId]) -> String {
             Node::Premature => ("#aaa", "#000"),
             Node::NotExecuted => ("#fff", "#000"),
         };
-        let ring = if heavy.contains(&strand) { ("#D55E00", 4) } else { ("#333", 1) };
+        let ring = if heavy.contains(&strand) { ("#d55e00", 4) } else { ("#333", 1) };
         let _ = writeln!(
             svg,
             "<circle cx=\"{x}\" cy=\"{y}\" r=\"13\" fill=\"{fill}\" stroke=\"{}\" stroke-width=\"{}\"/>\
