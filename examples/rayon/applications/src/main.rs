@@ -2,13 +2,13 @@
 //! much time, CPU, memory and threads they take. `scripts/rayon-applications` builds them.
 //!
 //! `applications FOLDER` expects the programs in `FOLDER/upstream/bin` and `FOLDER/bombyx/bin`, and makes inputs in
-//! `FOLDER/inputs`.
+//! `FOLDER/inputs`; with `--inputs-only`, it does nothing else.
 
 mod inputs;
 mod measure;
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// An application, and what it should do.
 struct Application {
@@ -112,7 +112,7 @@ const APPLICATIONS: &[Application] = &[
     },
 ];
 
-const USAGE: &str = "usage: FOLDER [--pairs 15] [--threads \"1 2 8\"] [APPLICATION…]";
+const USAGE: &str = "usage: FOLDER [--inputs-only] [--pairs 15] [--threads \"1 2 8\"] [APPLICATION…]";
 
 struct Options<'a> {
     folder: &'a Path,
@@ -156,12 +156,29 @@ fn parse(words: &[String]) -> Result<Options<'_>, String> {
     Ok(options)
 }
 
+const INPUTS_ONLY: &str = "--inputs-only";
+
+/// Makes the inputs in a process of their own: the memory that this process has ever used counts for the programs that it
+/// starts.
+fn make_inputs(folder: &Path) -> Result<(), String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let made = Command::new(this).arg(folder).arg(INPUTS_ONLY).status().map_err(|error| error.to_string())?;
+    if made.success() { Ok(()) } else { Err("no inputs".to_string()) }
+}
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = parse(&words).and_then(|options| {
-        inputs::make(&options.folder.join("inputs")).map_err(|error| format!("no inputs: {error}"))?;
-        measure::compare(&options)
-    });
+    let outcome = if let [folder, option] = &words[..]
+        && option == INPUTS_ONLY
+    {
+        let made = inputs::make(&Path::new(folder).join("inputs"));
+        made.map(|()| true).map_err(|error| format!("no inputs: {error}"))
+    } else {
+        parse(&words).and_then(|options| {
+            make_inputs(options.folder)?;
+            measure::compare(&options)
+        })
+    };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -40,14 +40,18 @@ pub(crate) fn compare(other: &str, words: &[&str]) -> Result<bool, String> {
     let options = parse(words)?;
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let builds = [this.to_str().ok_or("this build's path is not text")?, other];
-    println!("{CORE} against upstream, {} runs each in turn\n", options.runs);
-    println!("| promise | threads | upstream | {CORE} | verdict |");
-    println!("|---|--:|---|---|---|");
+    println!("{CORE} against upstream, {} runs each in turn", options.runs);
+    for promise in options.promises.iter().filter(|promise| promise.repeats > 1) {
+        println!("{}: {} runs", promise.name, promise.repeats * options.runs);
+    }
+    println!("\n| promise | threads | upstream | {CORE} | ratio | verdict |");
+    println!("|---|--:|---|---|---|---|");
     let mut broken = Vec::new();
     for promise in options.promises {
+        let runs = promise.repeats * options.runs;
         for &threads in promise.threads {
             let mut sides = [Side::default(), Side::default()];
-            for round in 0..options.runs {
+            for round in 0..runs {
                 for side in [round % 2, 1 - round % 2] {
                     let mut command = Command::new(builds[side]);
                     command.args(["run", promise.name, &threads.to_string()]);
@@ -59,10 +63,12 @@ pub(crate) fn compare(other: &str, words: &[&str]) -> Result<bool, String> {
             let verdict = verdict(promise, &mut sides);
             let [ours, theirs] = &mut sides;
             println!(
-                "| {} | {threads} | {} | {} | {} |",
+                "| {} | {} | {} | {} | {} | {} |",
                 promise.name,
-                theirs.text(promise, options.runs),
-                ours.text(promise, options.runs),
+                size(threads),
+                theirs.text(promise, runs),
+                ours.text(promise, runs),
+                ratios(promise, ours, theirs),
                 verdict.as_deref().unwrap_or("holds"),
             );
             if verdict.is_some() {
@@ -73,13 +79,32 @@ pub(crate) fn compare(other: &str, words: &[&str]) -> Result<bool, String> {
     println!();
     for (promise, threads, how) in &broken {
         let how = how.as_ref().map(|how| format!("; the first time: {how}")).unwrap_or_default();
-        println!("{} at {threads} threads: {}{how}", promise.name, promise.about);
+        println!("{} at {} threads: {}{how}", promise.name, size(*threads), promise.about);
     }
     println!(
         "{}",
         if broken.is_empty() { "all hold".into() } else { format!("{} do not hold", broken.len()) }
     );
     Ok(broken.is_empty())
+}
+
+fn size(threads: usize) -> String {
+    if threads == 0 { "default".to_string() } else { threads.to_string() }
+}
+
+/// The ratios of the medians, in the order of the bounds.
+fn ratios(promise: &Promise, ours: &mut Side, theirs: &mut Side) -> String {
+    let of = |(name, _): &(&str, f64)| match (ours.median(name), theirs.median(name)) {
+        (Some(ours), Some(theirs)) if theirs > 0.0 => format!("{:.2}", ours / theirs),
+        _ => "–".to_string(),
+    };
+    promise.bounds.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
+/// A figure with three digits that count.
+fn digits(value: f64) -> String {
+    let places = if value == 0.0 || value >= 100.0 { 0 } else { 2 - value.log10().floor() as i32 };
+    format!("{value:.*}", places.clamp(0, 6) as usize)
 }
 
 /// The runs of one build.
@@ -126,7 +151,7 @@ impl Side {
             return format!("{} of {runs}", runs - self.broken.len());
         }
         let figures = promise.bounds.iter().map(|(name, _)| match self.median(name) {
-            Some(value) => format!("{name} {value:.2}"),
+            Some(value) => format!("{name} {}", digits(value)),
             None => format!("{name} ?"),
         });
         figures.collect::<Vec<_>>().join(", ")
@@ -146,7 +171,7 @@ fn verdict(promise: &Promise, [ours, theirs]: &mut [Side; 2]) -> Option<String> 
         .iter()
         .filter_map(|&(name, bound)| match (ours.median(name), theirs.median(name)) {
             (Some(ours), Some(theirs)) if ours <= bound * theirs => None,
-            (Some(ours), Some(theirs)) => Some(format!("{name} × {:.2} (at most {bound})", ours / theirs)),
+            (Some(ours), Some(theirs)) => Some(format!("{name} × {:.3} (at most {bound})", ours / theirs)),
             _ => Some(format!("{name} was not measured")),
         })
         .collect();

@@ -17,14 +17,17 @@ fn small_loop(length: u64) {
     std::hint::black_box((0..length).into_par_iter().map(|x| x * x % 7).sum::<u64>());
 }
 
-/// The first loop in the global pool, in a program that has another thread already.
+/// The first loop in the global pool, in a program that has another thread already. With 0 threads the loop itself builds
+/// the pool, which finds out how many threads it should have.
 pub(crate) fn first_loop(threads: usize) -> Outcome {
     let (end, ended) = channel::<()>();
     let other = thread::spawn(move || ended.recv().is_err());
     thread::sleep(Duration::from_millis(5));
     let time = milliseconds(|| {
-        let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        built.expect("the global pool is built once");
+        if threads > 0 {
+            let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+            built.expect("the global pool is built once");
+        }
         small_loop(10_000);
     });
     drop(end);
