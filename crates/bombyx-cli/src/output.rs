@@ -101,11 +101,13 @@ pub(crate) fn answer(found: &impl serde::Serialize) -> Result<()> {
 }
 
 /// Prints a line of JSON now and then, for as long as something goes on. The first line has the record.
+#[cfg(target_os = "linux")]
 #[derive(Default)]
 pub(crate) struct Lines {
     begun: bool,
 }
 
+#[cfg(target_os = "linux")]
 impl Lines {
     pub(crate) fn print(&mut self, found: Value) -> Result<()> {
         let begun = std::mem::replace(&mut self.begun, true);

@@ -9,8 +9,12 @@ use crate::text::wrapped;
 use bombyx_lab::progress::{Bar, show_with};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
+#[cfg(all(unix, not(target_os = "linux")))]
+use std::os::fd::AsFd as Screen;
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle as Screen;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -68,7 +72,7 @@ fn columns(screen: &impl AsRawFd) -> Option<usize> {
 
 /// How many columns a terminal has.
 #[cfg(not(target_os = "linux"))]
-fn columns(screen: &impl std::os::fd::AsFd) -> Option<usize> {
+fn columns(screen: &impl Screen) -> Option<usize> {
     terminal_size::terminal_size_of(screen).map(|(width, _)| usize::from(width.0))
 }
 
