@@ -72,9 +72,9 @@ pub(crate) use tests::tripwire;
 mod tests {
     use crate::dropin::{HandleExt as _, yield_now};
     use crate::lab::BuilderExt as _;
+    use crate::system::process::tests::this_program;
     use crate::{Pool, blocking, join, scope};
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::process::Command;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
     use std::sync::mpsc;
 
@@ -169,27 +169,11 @@ mod tests {
         std::process::exit(0);
     }
 
-    /// Starts this program again, behind the emulator that it runs in, if any (`scripts/aarch64`).
-    fn this_program() -> Command {
-        let program = std::env::current_exe().unwrap();
-        let runner = std::env::var("BOMBYX_TEST_RUNNER").unwrap_or_default();
-        let mut words = runner.split_whitespace();
-        match words.next() {
-            Some(emulator) => {
-                let mut command = Command::new(emulator);
-                command.args(words).arg(program);
-                command
-            }
-            None => Command::new(program),
-        }
-    }
-
     #[test]
     fn a_panic_of_the_runtime_ends_the_process() {
         for (number, (what, places, _)) in SCENARIOS.iter().enumerate() {
             for place in *places {
-                let output = this_program()
-                    .args(["--ignored", "--exact", "--nocapture", "system::guard::tests::program"])
+                let output = this_program("system::guard::tests::program")
                     .env("SCENARIO", number.to_string())
                     .env("PLACE", place)
                     .output()

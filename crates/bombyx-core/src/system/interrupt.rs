@@ -219,9 +219,10 @@ extern "C" fn tell_thread(signal: libc::c_int) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::process::tests::this_program;
     use std::io::{BufRead, BufReader};
     use std::os::unix::process::ExitStatusExt;
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
 
     /// Not a test: a program whose files take for ever.
     #[test]
@@ -243,9 +244,8 @@ mod tests {
     /// The first signal has no effect, because the files are never written. One that comes a second later ends the program.
     #[test]
     fn a_later_signal_acts_at_once() {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "--nocapture", "system::interrupt::tests::program"]);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut program = this_program("system::interrupt::tests::program");
+        let mut child = program.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap() == "ready"));
         let start = std::time::Instant::now();

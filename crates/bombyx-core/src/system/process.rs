@@ -172,3 +172,26 @@ mod linux {
         Hooks::all().for_each(|hooks| (hooks.in_child)());
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::process::Command;
+
+    /// An ignored test of this program, in a process of its own, behind the emulator that this one runs in, if any
+    /// (`scripts/aarch64`).
+    pub(crate) fn this_program(test: &str) -> Command {
+        let program = std::env::current_exe().unwrap();
+        let runner = std::env::var("BOMBYX_TEST_RUNNER").unwrap_or_default();
+        let mut words = runner.split_whitespace();
+        let mut command = match words.next() {
+            Some(emulator) => {
+                let mut command = Command::new(emulator);
+                command.args(words).arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
+        command.args(["--ignored", "--exact", "--nocapture", test]);
+        command
+    }
+}
