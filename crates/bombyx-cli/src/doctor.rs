@@ -260,26 +260,20 @@ fn core_of(project: &Path, options: &[String]) -> Result<Finding> {
     if !project.join("Cargo.toml").is_file() {
         return Err(Usage(no_project(project)).into());
     }
-    let asked = Command::new("cargo")
-        .args([
-            "tree",
-            "--workspace",
-            "--edges",
-            "normal,build,dev",
-            "--invert",
-            "rayon-core",
-            "--depth",
-            "0",
-        ])
-        .args(["--prefix", "none"])
-        .args(options)
-        .current_dir(project)
-        .output()
-        .map_err(|error| format!("cannot ask cargo about {}: {error}", project.display()))?;
+    let _lock_file = LockFile::of(project);
+    let asked = links(project, WHAT, options)?;
+    let unused = || -> Result<Finding> {
+        let direct = links(project, "bombyx", options)?;
+        let direct = String::from_utf8_lossy(&direct.stdout).into_owned();
+        Ok(match direct.lines().find(|line| line.starts_with("bombyx ")) {
+            Some(line) => Finding::new(WHAT, Verdict::Good, format!("not needed: the project uses {line}")),
+            None => Finding::new(WHAT, Verdict::Note, "the project does not use rayon"),
+        })
+    };
     let (cores, warnings) = (String::from_utf8_lossy(&asked.stdout), String::from_utf8_lossy(&asked.stderr));
     if !asked.status.success() {
         if warnings.contains("did not match any packages") {
-            return Ok(Finding::new(WHAT, Verdict::Note, "the project does not use rayon"));
+            return unused();
         }
         if warnings.contains("because --locked was passed") {
             let text =
@@ -289,7 +283,7 @@ fn core_of(project: &Path, options: &[String]) -> Result<Finding> {
         return Err(format!("cargo cannot resolve the project:\n{}", warnings.trim_end()).into());
     }
     let Some(core) = cores.lines().find(|line| line.starts_with("rayon-core ")) else {
-        return Ok(Finding::new(WHAT, Verdict::Note, "the project does not use rayon"));
+        return unused();
     };
     let folder = core.split_once('(').and_then(|(_, rest)| rest.split([')', '#']).next());
     let manifest = folder.and_then(|folder| fs::read_to_string(Path::new(folder).join("Cargo.toml")).ok());
@@ -307,6 +301,45 @@ fn core_of(project: &Path, options: &[String]) -> Result<Finding> {
          `rayon-core = { path = \"path/to/bombyx/crates/rayon-core\" }`, then run `cargo update -p rayon-core`"
     };
     Ok(Finding::new(WHAT, Verdict::Bad, format!("the original: {core}; {advice}")))
+}
+
+/// Asks cargo which packages of this name a project links.
+fn links(project: &Path, package: &str, options: &[String]) -> Result<std::process::Output> {
+    let question = ["tree", "--workspace", "--edges", "normal,build,dev", "--depth", "0", "--prefix", "none", "--invert"];
+    let mut cargo = Command::new("cargo");
+    cargo.args(question).arg(package).args(options).current_dir(project);
+    cargo.output().map_err(|error| format!("cannot ask cargo about {}: {error}", project.display()).into())
+}
+
+/// The lock file of a project as it is now. When this is dropped, the file is so again: cargo may change it to answer a
+/// question, but who only asks must change nothing.
+struct LockFile {
+    path: PathBuf,
+    /// `None` if there is no such file.
+    text: Option<Vec<u8>>,
+}
+
+impl LockFile {
+    /// `None` if cargo does not say where the file is. Then its next answer tells why.
+    fn of(project: &Path) -> Option<Self> {
+        let root = ["locate-project", "--workspace", "--message-format", "plain"];
+        let told = Command::new("cargo").args(root).current_dir(project).output().ok()?;
+        let manifest = String::from_utf8(told.stdout).ok()?;
+        let path = Path::new(manifest.trim_end()).parent().filter(|_| told.status.success())?.join("Cargo.lock");
+        Some(Self { text: fs::read(&path).ok(), path })
+    }
+}
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        if fs::read(&self.path).ok() != self.text {
+            // If this fails, the next build makes the file again.
+            let _ = match &self.text {
+                Some(text) => fs::write(&self.path, text),
+                None => fs::remove_file(&self.path),
+            };
+        }
+    }
 }
 
 /// There is no project in this folder. Suggests a similar name, in case of a typo.

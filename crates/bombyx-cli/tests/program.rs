@@ -241,6 +241,32 @@ fn one_cpu(command: &mut Command) {
 }
 
 #[cfg(target_os = "linux")]
+/// Cargo makes or changes a lock file to answer. A diagnosis must not.
+#[test]
+fn the_doctor_leaves_a_project_as_it_is() {
+    let project = std::env::temp_dir().join(format!("bombyx-doctor-{}", std::process::id()));
+    std::fs::create_dir_all(project.join("src")).unwrap();
+    std::fs::write(project.join("src/lib.rs"), "").unwrap();
+    let bombyx = concat!(env!("CARGO_MANIFEST_DIR"), "/../bombyx");
+    let manifest = format!(
+        "[package]\nname = \"patient\"\nedition = \"2024\"\n[workspace]\n[dependencies]\nbombyx = {{ path = \"{bombyx}\" }}\n"
+    );
+    std::fs::write(project.join("Cargo.toml"), manifest).unwrap();
+    let examine = || {
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_bombyx"));
+        let output = doctor.args(["doctor", project.to_str().unwrap(), "--", "--offline"]).output().unwrap();
+        let (told, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(told.contains("not needed: the project uses bombyx v"), "{told}{errors}");
+    };
+    let lock_file = project.join("Cargo.lock");
+    examine();
+    assert!(!lock_file.exists());
+    std::fs::write(&lock_file, "version = 4\n# This one lacks everything.\n").unwrap();
+    examine();
+    assert_eq!(std::fs::read_to_string(&lock_file).unwrap(), "version = 4\n# This one lacks everything.\n");
+    std::fs::remove_dir_all(&project).unwrap();
+}
+
 #[test]
 fn one_core_is_enough() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bombyx"));

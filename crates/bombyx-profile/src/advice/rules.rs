@@ -512,6 +512,13 @@ impl<'a> Look<'a> {
             ..1024.0 => format!("scales to {}; nothing to mend", count(good_for)),
             _ => "scales to more than 1000 cores; nothing to mend".to_owned(),
         };
+        // What strands do to each other shows only if two runs are compared.
+        let one_run = if self.comparison.is_none() {
+            ", as far as one run shows: locks and shared memory show only beside a run on another number of processors"
+        } else {
+            ""
+        };
+        let text = text + one_run;
         Advice { rule: Rule::Fine, text, share: None, gain: None }
     }
 

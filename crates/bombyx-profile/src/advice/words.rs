@@ -4,9 +4,10 @@ use crate::SiteProfile;
 
 /// `the join in src/sort.rs:41`.
 pub(super) fn place(site: &SiteProfile) -> String {
+    let what = if site.kind == "rayon" { "rayon call" } else { &site.kind };
     match site.line {
-        0 => format!("the {} in {}", site.kind, site.file),
-        line => format!("the {} in {}:{line}", site.kind, site.file),
+        0 => format!("the {what} in {}", site.file),
+        line => format!("the {what} in {}:{line}", site.file),
     }
 }
 
