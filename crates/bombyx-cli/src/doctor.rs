@@ -305,7 +305,17 @@ fn core_of(project: &Path, options: &[String]) -> Result<Finding> {
 
 /// Asks cargo which packages of this name a project links.
 fn links(project: &Path, package: &str, options: &[String]) -> Result<std::process::Output> {
-    let question = ["tree", "--workspace", "--edges", "normal,build,dev", "--depth", "0", "--prefix", "none", "--invert"];
+    let question = [
+        "tree",
+        "--workspace",
+        "--edges",
+        "normal,build,dev",
+        "--depth",
+        "0",
+        "--prefix",
+        "none",
+        "--invert",
+    ];
     let mut cargo = Command::new("cargo");
     cargo.args(question).arg(package).args(options).current_dir(project);
     cargo.output().map_err(|error| format!("cannot ask cargo about {}: {error}", project.display()).into())
@@ -325,7 +335,8 @@ impl LockFile {
         let root = ["locate-project", "--workspace", "--message-format", "plain"];
         let told = Command::new("cargo").args(root).current_dir(project).output().ok()?;
         let manifest = String::from_utf8(told.stdout).ok()?;
-        let path = Path::new(manifest.trim_end()).parent().filter(|_| told.status.success())?.join("Cargo.lock");
+        let path =
+            Path::new(manifest.trim_end()).parent().filter(|_| told.status.success())?.join("Cargo.lock");
         Some(Self { text: fs::read(&path).ok(), path })
     }
 }

@@ -255,7 +255,8 @@ fn the_doctor_leaves_a_project_as_it_is() {
     let examine = || {
         let mut doctor = Command::new(env!("CARGO_BIN_EXE_bombyx"));
         let output = doctor.args(["doctor", project.to_str().unwrap(), "--", "--offline"]).output().unwrap();
-        let (told, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let (told, errors) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(told.contains("not needed: the project uses bombyx v"), "{told}{errors}");
     };
     let lock_file = project.join("Cargo.lock");

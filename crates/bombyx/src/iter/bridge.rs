@@ -4,6 +4,9 @@
 //! joins, the first one takes a batch and compares two times: how long did the iterator need to supply the batch, and how
 //! long did the loop need to use it up? The iterator supplies one batch at a time. So if supplying takes longer than using,
 //! nobody can help, and the first run goes on alone for a while. Otherwise both runs take batches from then on.
+//!
+//! An iterator that promises no items has no batches: it may wait until its earlier items have been used. So runs take single
+//! items from it, and disturb each other with each one. Help pays only if using an item takes longer than that.
 
 use super::ParallelIterator;
 use super::driver::{Source, drive};
@@ -53,11 +56,12 @@ impl<I: Iterator<Item: Send> + Send> ParallelIterator for IterBridge<I> {
     fn drive_unindexed<C: UnindexedConsumer<I::Item>>(self, consumer: C) -> C::Result {
         let left = AtomicUsize::new(upper_bound(&self.iter));
         let shared = Shared {
-            iter: Mutex::new(Some(self.iter)),
             left,
             clock: BlockClock::get(),
+            promises: AtomicBool::new(self.iter.size_hint().0 > 0),
             together: AtomicBool::new(false),
             trial: AtomicUsize::new(NEW),
+            iter: Mutex::new(Some(self.iter)),
         };
         drive(Bridged::More(&shared), &consumer)
     }
@@ -72,6 +76,8 @@ struct Shared<I> {
     iter: Mutex<Option<I>>,
     /// How many items it may still have.
     left: AtomicUsize,
+    /// Whether it promises another item.
+    promises: AtomicBool,
     clock: BlockClock,
     /// Whether more than one run takes items.
     together: AtomicBool,
@@ -89,12 +95,15 @@ const HELPS: usize = usize::MAX - 2;
 const ALONE: usize = 256;
 /// For how many blocks a loop with short items stays alone before the first trial.
 const FIRST: usize = 8;
+/// How many single items a trial takes at most.
+const TRIED: usize = 16;
 
 impl<I: Iterator<Item: Send>> Shared<I> {
     /// Puts the iterator back that was taken from this place, unless it has ended. An iterator that panics never comes
     /// back.
     fn put_back(&self, iter: I, ended: bool, mut place: MutexGuard<'_, Option<I>>) {
         self.left.store(if ended { 0 } else { upper_bound(&iter) }, Relaxed);
+        self.promises.store(iter.size_hint().0 > 0, Relaxed);
         if !ended {
             *place = Some(iter);
         }
@@ -116,6 +125,15 @@ impl<I: Iterator<Item: Send>> Shared<I> {
         batch
     }
 
+    /// The next item.
+    fn next(&self) -> Option<I::Item> {
+        let mut place = self.lock();
+        let mut iter = place.take()?;
+        let item = iter.next();
+        self.put_back(iter, item.is_none(), place);
+        item
+    }
+
     /// Whether another run may join.
     fn share(&self) -> bool {
         match self.trial.load(Relaxed) {
@@ -135,10 +153,39 @@ impl<I: Iterator<Item: Send>> Shared<I> {
         }
     }
 
-    /// Keeps what a batch has shown.
-    fn tried(&self, supplying: u64, using: u64) {
-        let helps = supplying <= using;
-        self.trial.store(if helps { HELPS } else { ALONE }, Relaxed);
+    /// Uses up to `count` items of the iterator, and learns from the time of that whether others can help.
+    fn attempt<F: Folder<I::Item>>(&self, mut iter: I, count: usize, mut folder: F) -> F {
+        let promised = count.min(iter.size_hint().0);
+        let (mut supplying, mut using, mut ended) = (0, 0, false);
+        if promised > 0 {
+            let start = self.clock.now();
+            let batch: Vec<_> = iter.by_ref().take(promised).collect();
+            let supplied = self.clock.now();
+            ended = batch.len() < promised;
+            folder = folder.consume_iter(batch);
+            supplying = supplied.wrapping_sub(start);
+            using = self.clock.now().wrapping_sub(supplied);
+        } else {
+            // Taking turns at the iterator costs each item some hundred nanoseconds; a block takes two microseconds.
+            let turn = self.clock.block / 6;
+            for _ in 0..count {
+                let start = self.clock.now();
+                let Some(item) = iter.next() else {
+                    ended = true;
+                    break;
+                };
+                let supplied = self.clock.now();
+                folder = folder.consume(item);
+                supplying += supplied.wrapping_sub(start) + turn;
+                using += self.clock.now().wrapping_sub(supplied);
+                if folder.full() {
+                    break;
+                }
+            }
+        }
+        self.trial.store(if supplying <= using { HELPS } else { ALONE }, Relaxed);
+        self.put_back(iter, ended, self.lock());
+        folder
     }
 }
 
@@ -147,9 +194,11 @@ enum Bridged<'a, I: Iterator> {
     More(&'a Shared<I>),
     /// This many items, not yet taken. Only while one run takes items.
     Next(&'a Shared<I>, usize),
+    /// Like `Next`, to learn whether others can help.
+    Trial(&'a Shared<I>, usize),
+    /// This many items, not yet taken, while several runs take single items.
+    Each(&'a Shared<I>, usize),
     Batch(Vec<I::Item>),
-    /// A batch, and how many ticks the iterator needed for it.
-    Trial(&'a Shared<I>, Vec<I::Item>, u64),
 }
 
 impl<I: Iterator<Item: Send> + Send> Source for Bridged<'_, I> {
@@ -158,8 +207,8 @@ impl<I: Iterator<Item: Send> + Send> Source for Bridged<'_, I> {
     fn weight(&self) -> usize {
         match self {
             Bridged::More(shared) => shared.left.load(Relaxed),
-            Bridged::Next(_, count) => *count,
-            Bridged::Batch(items) | Bridged::Trial(_, items, _) => items.len(),
+            Bridged::Next(_, count) | Bridged::Trial(_, count) | Bridged::Each(_, count) => *count,
+            Bridged::Batch(items) => items.len(),
         }
     }
 
@@ -170,19 +219,21 @@ impl<I: Iterator<Item: Send> + Send> Source for Bridged<'_, I> {
                 let (items, rest) = cut_batch(items, weight);
                 return (Bridged::Batch(items), rest.map(Bridged::Batch));
             }
-            Bridged::Next(..) | Bridged::Trial(..) => return (self, None),
+            Bridged::Next(..) | Bridged::Trial(..) | Bridged::Each(..) => return (self, None),
         };
         let count = weight.clamp(1, LARGEST);
         if shared.left.load(Relaxed) == 0 {
             return (Bridged::Batch(Vec::new()), None);
         }
+        let promises = shared.promises.load(Relaxed);
         let block = if shared.together.load(Relaxed) {
-            // Runs should seldom meet at the iterator, but end at the same time.
-            return self.batch((4 * count).min(shared.left.load(Relaxed) / 16).clamp(1, LARGEST));
+            if promises {
+                // Runs should seldom meet at the iterator, but end at the same time.
+                return self.batch((4 * count).min(shared.left.load(Relaxed) / 16).clamp(1, LARGEST));
+            }
+            Bridged::Each(shared, count)
         } else if shared.trial.load(Relaxed) == TRY {
-            let start = shared.clock.now();
-            let batch = shared.pull(count);
-            Bridged::Trial(shared, batch, shared.clock.now().wrapping_sub(start))
+            Bridged::Trial(shared, if promises { count } else { count.min(TRIED) })
         } else {
             Bridged::Next(shared, count)
         };
@@ -225,10 +276,19 @@ impl<I: Iterator<Item: Send> + Send> Source for Bridged<'_, I> {
                 shared.put_back(iter, taken < count && !folder.full(), shared.lock());
                 folder
             }
-            Bridged::Trial(shared, items, supplying) => {
-                let start = shared.clock.now();
-                folder = folder.consume_iter(items);
-                shared.tried(supplying, shared.clock.now().wrapping_sub(start));
+            Bridged::Trial(shared, count) => {
+                // As in `Next`.
+                let Some(iter) = shared.lock().take() else { return folder };
+                shared.attempt(iter, count, folder)
+            }
+            Bridged::Each(shared, count) => {
+                for _ in 0..count {
+                    let Some(item) = shared.next() else { break };
+                    folder = folder.consume(item);
+                    if folder.full() {
+                        break;
+                    }
+                }
                 folder
             }
             Bridged::More(shared) => loop {
