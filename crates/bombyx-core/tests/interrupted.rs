@@ -110,18 +110,18 @@ fn the_runs_that_had_ended_are_kept() {
     }
 }
 
-/// Whoever signals a group of processes also signals the parent, which may pass the signal on.
+/// Whoever signals a group of processes also signals the parent, which may pass the signal on. Two signals of one kind may
+/// become one before the program sees them, so there is a signal of another kind, too.
 #[test]
 fn a_signal_that_comes_twice_at_once_loses_nothing() {
     for round in 0..5 {
         let folder = Folder::new(&format!("twice-{round}"));
         let mut child = start(&folder.0, 3, true);
-        for _ in 0..2 {
+        for signal in [INTERRUPT, TERMINATE, INTERRUPT] {
             // SAFETY: the call has no memory effects, and nobody has waited for the child.
-            assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, INTERRUPT) }, 0);
-            sleep(Duration::from_millis(1));
+            assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
         }
-        assert_eq!(child.wait().unwrap().signal(), Some(INTERRUPT));
+        assert!(child.wait().unwrap().signal().is_some());
         assert_eq!(folder.names(), ["profile.json", "run.dag"]);
     }
 }
